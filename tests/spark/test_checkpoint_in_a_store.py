@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from folder_objects import FolderObjects, store_in
 from livejoin.checkpoint import read_checkpoint
-from livejoin.errors import PipelineError, StateError
-from livejoin.spark import RunOptions, maintain
+from livejoin.errors import LivejoinError, PipelineError, StateError
+from livejoin.spark import RunOptions, maintain, streaming
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sinks.compaction import compact
@@ -190,3 +191,64 @@ def test_what_is_for_folders_is_refused(spark: SparkSession, tmp_path: Path, url
         )
     with pytest.raises(PipelineError, match=r"checkpoint: 's3a://bucket' names no place in a bucket"):
         edges.run("s3a://bucket", {"v": "SELECT a FROM G"})
+
+
+def test_what_a_query_that_slept_wrote_last_counts_for_nothing(
+    spark: SparkSession, tmp_path: Path, url: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its offset is in Spark's half, its rows are in no batch, and the log says how far the sources are read."""
+    edges, place = Edges(spark, tmp_path / "in"), url("slept")
+    views = {"v": "SELECT a, b FROM G"}
+    for edge in ((1, 2), (2, 3), (3, 4)):
+        edges.put(edge)
+    assert len(edges.run(place, views)) == 3
+    offsets = tmp_path / "bucket" / "slept" / "spark" / "offsets"
+    assert caplog.messages == []
+    ours = (offsets / "2").read_text()
+    assert '"logOffset":2' in ours
+    (offsets / "2").write_text(ours.replace('"logOffset":2', '"logOffset":9'))
+    (offsets / ".2.crc").unlink(missing_ok=True)
+    edges.put((4, 5))
+    assert edges.run(place, views) == {("v", 3): [(4, 5, "insert")]}
+    assert (offsets / "2").read_text() == ours
+    assert "which is put there: another query has written it" in "".join(caplog.messages)
+
+
+def test_a_batch_that_does_not_begin_where_the_last_one_ended_is_refused(
+    spark: SparkSession, tmp_path: Path, url: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the offset is written between a look at it and Spark's own."""
+    edges, place = Edges(spark, tmp_path / "in"), url("between")
+    views = {"v": "SELECT a, b FROM G"}
+    edges.put((1, 2))
+    edges.put((2, 3))
+    edges.run(place, views)
+    offsets = tmp_path / "bucket" / "between" / "spark" / "offsets"
+    with monkeypatch.context() as patched:
+        patched.setattr(streaming, "put_back", lambda *_: None)
+        (offsets / "1").write_bytes((offsets / "0").read_bytes())
+        (offsets / ".1.crc").unlink(missing_ok=True)
+        edges.put((3, 4))
+        with pytest.raises(
+            LivejoinError, match=r"batch 2 of Spark begins at .* of table 'G', and the log .* has"
+        ) as told:
+            edges.run(place, views)
+    assert "Start again: what the log has is put back there" in str(told.value)
+    assert edges.got == []
+    assert edges.run(place, views) == {("v", 2): [(3, 4, "insert")]}
+
+
+def test_dead_letters_are_in_the_store_too(spark: SparkSession, tmp_path: Path, url: Any) -> None:
+    edges, letters = Edges(spark, tmp_path / "in"), url("letters")
+    edges.put((1, 2))
+    wrong = edges.stream.selectExpr("a", "b", "'sideways' AS _change_type")
+    options = RunOptions(on_bad_rows="dead_letter", dead_letters=letters)
+    now = {"availableNow": True}
+    given = {"sink": edges.sink, "checkpoint": url("lettered"), "trigger": now, "options": options}
+    maintain(spark, {"v": "SELECT a, b FROM G"}, {"G": wrong}, **given).awaitTermination()
+    (row,) = pq.read_table(tmp_path / "bucket" / "letters" / "G" / "part-00000000.parquet").to_pylist()
+    assert (row["a"], row["b"]) == (1, 2)
+    assert "sideways" in row["_reason"]
+    options = RunOptions(on_bad_rows="dead_letter", dead_letters=url("lettered/below"))
+    with pytest.raises(PipelineError, match="lettered/below', which is dead_letters=, lies below"):
+        maintain(spark, {"v": "SELECT a, b FROM G"}, {"G": wrong}, **(given | {"options": options}))

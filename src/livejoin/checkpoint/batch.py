@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import pyarrow as pa
 
@@ -26,6 +26,9 @@ _SIZES = struct.Struct("<I")
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+Ends: TypeAlias = Mapping[str, Sequence[str]]
+"""How far the sources of each table are read, in the order of these, as their own texts say it."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class LoggedBatch:
         changes: The changes by table.
         letters: Changes that could not be applied, by table, with the reason of each in the column ``_reason``.
         skipped: How many other changes were left out.
+        ends: How far the sources are read with this batch; None where nobody said it.
     """
 
     batch_id: int
@@ -71,6 +75,7 @@ class LoggedBatch:
     changes: Mapping[str, pa.Table] = field(default_factory=dict)
     letters: Mapping[str, pa.Table] = field(default_factory=dict)
     skipped: int = 0
+    ends: Ends | None = None
 
     @property
     def rows(self) -> int:
@@ -96,6 +101,7 @@ def pieces_of(batch: LoggedBatch) -> list[bytes | memoryview]:
         "time": None if batch.time is None else (batch.time - _EPOCH) // _MICROSECOND,
         "on_conflict": batch.on_conflict,
         "skipped": batch.skipped,
+        **({} if batch.ends is None else {"ends": {name: list(lines) for name, lines in batch.ends.items()}}),
         "parts": [
             {"kind": kind, "name": name, "bytes": body.size}
             for (kind, name, _), body in zip(parts, bodies, strict=True)
@@ -161,7 +167,19 @@ def decoded(data: bytes | bytearray) -> LoggedBatch:
         parts["tables"],
         parts["letters"],
         number(header, "skipped"),
+        ends_of(header),
     )
+
+
+def ends_of(plain: Mapping[str, Any]) -> Ends | None:
+    """How far the sources are read, as a batch or a snapshot says it; None if it does not.
+
+    Raises:
+        ValueError, KeyError, TypeError: The text says something else.
+    """
+    if plain.get("ends") is None:
+        return None
+    return {str(name): tuple(map(str, lines)) for name, lines in value(plain, "ends", dict).items()}
 
 
 def _stream(rows: pa.Table) -> pa.Buffer:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from livejoin.checkpoint.batch import Arrival, LoggedBatch
+from livejoin.checkpoint.batch import Arrival, Ends, LoggedBatch
 from livejoin.checkpoint.batch_delta import BatchDelta, JoinedDelta, SpilledDelta, timed
 from livejoin.checkpoint.change import merged, view_changes
 from livejoin.checkpoint.declaring import declare
@@ -84,6 +84,7 @@ class Engine:
         ignored: By reason how many changes of the last applied batch had no effect, as those of absent keys.
         late: How many changes of the last applied batch were late.
         limits: Limits of the database.
+        ends: How far the sources are read with the last batch; None where nobody said it.
     """
 
     database: Database
@@ -102,6 +103,7 @@ class Engine:
     ignored: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
     limits: Limits = NO_LIMITS
+    ends: Ends | None = None
     _is_first: bool = True
     _pending_bytes: int = 0  # of the batch that was taken, in the log
     _applying: float = 0.0
@@ -131,12 +133,35 @@ class Engine:
         )
         raise StateError(msg)
 
-    def take(self, batch_id: int, read: Callable[[], Arrival]) -> LoggedBatch:
+    def check_follows(self, batch_id: int, starts: Ends, ends: Ends) -> None:
+        """Check that the next batch begins where the last one ends, and ends where it does if it is taken already.
+
+        Args:
+            batch_id: The number of the batch.
+            starts: How far the sources are read without the batch.
+            ends: How far they are read with it.
+
+        Raises:
+            StateError: The batch does not: another query has written how far the sources are read.
+        """
+        taken = None if self.pending is None or self.pending.batch_id != batch_id else self.pending.ends
+        for where, known, found in (("begins", self.ends, starts), ("ends", taken, ends)):
+            for table, lines in (known or {}).items():
+                if tuple(found.get(table, lines)) != tuple(lines):
+                    msg = (
+                        f"batch {batch_id} of Spark {where} at {' '.join(found[table])} of table {table!r}, and the "
+                        f"log in {self.history.folder} has {' '.join(lines)} there: another query has written Spark's "
+                        "half of the checkpoint. Start again: what the log has is put back there"
+                    )
+                    raise StateError(msg)
+
+    def take(self, batch_id: int, read: Callable[[], Arrival], ends: Ends | None = None) -> LoggedBatch:
         """The next batch: from the log if it was taken before, else from the source and then written to the log.
 
         Args:
             batch_id: The number of the batch.
             read: Reads the batch from the source.
+            ends: How far the sources are read with the batch; None if that is not to be logged.
 
         Raises:
             StateError: Another process owns the checkpoint now, or a row lacks a value that nobody has.
@@ -160,6 +185,7 @@ class Engine:
             {**arrival.changes, **self.refreshed},
             letters,
             skipped,
+            ends,
         )
         self._append(batch)
         self.refreshed = {}
@@ -301,6 +327,7 @@ class Engine:
         self.parts.add(batch_id, parts)
         self.last_batch = batch_id
         self.initial = {}
+        self.ends = None if self.pending is None else self.pending.ends
         self.pending = None
         self._is_first = False
         self.pace.done(self._applying)
@@ -314,6 +341,8 @@ class Engine:
         """
         assert self.last_batch is not None
         extra = {"batch_id": self.last_batch, "job": self.job.plain(), "parts": self.parts.plain()}
+        if self.ends is not None:
+            extra["ends"] = {name: list(lines) for name, lines in self.ends.items()}
         self.history.snapshots.write(
             self.last_batch, image_of_tables(self.database, extra), then=self.history.log.forget
         )
@@ -405,6 +434,7 @@ def open_engine(  # noqa: PLR0913  # the options of a run
             found.parts,
             found.pending,
             limits=limits,
+            ends=found.ends,
         )
         engine._pending_bytes = history.log.size_after(-1 if found.last_batch is None else found.last_batch)
     except BaseException:

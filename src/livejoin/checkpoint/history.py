@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded
+from livejoin.checkpoint.batch import Ends, LoggedBatch, decoded, encoded, ends_of
 from livejoin.checkpoint.change import moved
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.log import Log
@@ -54,6 +54,7 @@ class Recovered:
         batches: How many batches were applied again.
         changes: How many changes these batches have.
         seconds: How long the recovery took.
+        ends: How far the sources are read with the last batch; None where nobody said it.
     """
 
     database: Database
@@ -64,6 +65,7 @@ class Recovered:
     batches: int = 0
     changes: int = 0
     seconds: float = 0.0
+    ends: Ends | None = None
 
 
 class History:
@@ -229,7 +231,8 @@ class History:
                 msg = f"the snapshot in {path} is not the one behind batch {newest}"
                 raise StateError(msg)
             parts = WrittenParts.from_plain(extra["parts"])
-        except (StateError, KeyError, TypeError) as error:
+            ends = ends_of(extra)
+        except (StateError, ValueError, KeyError, TypeError) as error:
             older = numbers[-2] if len(numbers) > 1 else -1
             way = f"nothing else is left of what it holds: {_OVER}"
             if set(range(older + 1, newest + 1)) <= set(batches):
@@ -237,7 +240,7 @@ class History:
                 way = f"{left} from {older + 1} on are there: move {path} away, and the next start goes on from them"
             msg = f"the newest snapshot of the checkpoint is not sound: {error}; {way}"
             raise StateError(msg) from error
-        return Recovered(database, job, newest, parts)
+        return Recovered(database, job, newest, parts, ends=ends)
 
     def _check_gaps(self, last: int | None, behind: Sequence[int], done: Collection[int]) -> None:
         """Check that batches follow the snapshot without a gap, and that all but the last one are done."""
@@ -297,6 +300,7 @@ class History:
             msg = f"the log of the checkpoint in {self.folder} and its tables do not fit together: {error}; {_OVER}"
             raise StateError(msg) from error
         found.last_batch = batch.batch_id
+        found.ends = batch.ends
         found.batches += 1
         found.changes += batch.rows
 

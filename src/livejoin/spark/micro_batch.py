@@ -29,6 +29,7 @@ from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
 from livejoin.spark.sinks import Sink
 from livejoin.spark.streams.frames import unpack
+from livejoin.spark.streams.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class MicroBatches(BatchFunction):
         on_batch: Called with a report after each batch that is not skipped.
         tables: The tables in the order in which the frames were packed; None for the order of the engine's job.
         letters: The dead letters; None if there are none.
+        progress: How far Spark has read; None where Spark's own half of the checkpoint is enough.
     """
 
     def __init__(
@@ -98,8 +100,10 @@ class MicroBatches(BatchFunction):
         on_batch: Callable[[BatchReport], object] | None,
         tables: Sequence[str] | None = None,
         letters: DeadLetters | None = None,
+        progress: Progress | None = None,
     ) -> None:
         super().__init__()
+        self._progress = progress
         self._letters = letters
         self._engine = engine
         self._sink = sink
@@ -134,7 +138,11 @@ class MicroBatches(BatchFunction):
     def _commit(self, frame: DataFrame, batch_id: int) -> None:
         started = time.perf_counter()
         engine = self._engine
-        batch = engine.take(batch_id, lambda: self._arrived(frame))
+        ends = None
+        if self._progress is not None:
+            starts, ends = self._progress.of_batch()
+            engine.check_follows(batch_id, starts, ends)
+        batch = engine.take(batch_id, lambda: self._arrived(frame), ends)
         self.on_stage(f"batch {batch_id}: {counted(batch.rows, 'change')} came, the views are computed")
         before = time.perf_counter()
         types = {view: types_of(engine.database, view) for view in engine.database.views}

@@ -15,7 +15,7 @@ from livejoin.database.snapshots.tables import Limits
 from livejoin.errors import PipelineError
 from livejoin.shown import meant
 from livejoin.spark.dead_letters import DeadLetters, Letter
-from livejoin.spark.local_folder import local_folder, local_path
+from livejoin.spark.local_folder import local_path, output_place
 
 if TYPE_CHECKING:
     from livejoin.checkpoint.recovery import Recovery
@@ -63,8 +63,9 @@ class RunOptions:
             fails, each of which costs another try of the batch; an unknown or missing ``_change_type``, a missing
             ``_seq``; and unreadable texts, which frames have in ``_corrupt_record``, as Spark calls it.
         max_bad_rows: How many changes of a batch may be left out; more of them end the query.
-        dead_letters: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and the reason
-            in ``_reason``. Or a function, called with each row as a dict, its table, the batch and the reason.
+        dead_letters: A folder, or the URL of a place in an object store, which gets ``<table>/part-<batch>.parquet``
+            with the changes as they came and the reason in ``_reason``. Or a function, called with each row as a dict,
+            its table, the batch and the reason.
         mode: Where the engine runs. ``embedded``: in this process. ``distributed``: in the processes of Spark's
             executors; each cell has the rows that HyperCube sends there. Views and deltas are the same. All hosts must
             see the folder of the checkpoint and have livejoin installed.
@@ -171,5 +172,5 @@ class RunOptions:
                 raise PipelineError(msg, key="dead_letters")
             return None
         if isinstance(self.dead_letters, (str, Path)):
-            return DeadLetters(local_folder(self.dead_letters, "dead_letters"))
+            return DeadLetters(output_place(self.dead_letters, "dead_letters"))
         return DeadLetters(self.dead_letters)

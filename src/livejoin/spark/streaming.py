@@ -12,7 +12,7 @@ from urllib.parse import quote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from livejoin.checkpoint.engine import open_engine
+from livejoin.checkpoint.engine import Engine, open_engine
 from livejoin.checkpoint.job import job_of
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.expressions import Expression, sql_of
@@ -34,7 +34,16 @@ from livejoin.spark.streams.batch_frame import as_stream
 from livejoin.spark.streams.file_paths import files_of
 from livejoin.spark.streams.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.streams.observed import observed
-from livejoin.spark.streams.offsets import arranged, check_begun, clear_unbegun, spark_half, unread_columns
+from livejoin.spark.streams.offsets import (
+    arranged,
+    check_begun,
+    clear_unbegun,
+    put_back,
+    sources_of,
+    spark_half,
+    unread_columns,
+)
+from livejoin.spark.streams.progress import Progress
 from livejoin.spark.streams.stream_part import StreamPart
 from livejoin.spark.streams.table_stream import TableStream
 from livejoin.spark.time_zone import check_zone
@@ -211,8 +220,11 @@ def start(  # noqa: PLR0913  # as maintain
                 clear_unbegun(half)
             else:
                 check_begun(half)
+            if isinstance(half, StorePath):
+                _put_back(half, engine)
             frames, job = arranged(half, given, engine.filled), engine.job
-            batches = MicroBatches(engine, sink, options.on_batch, tuple(frames), letters)
+            progress = Progress(spark, sources_of(frames)) if isinstance(half, StorePath) else None
+            batches = MicroBatches(engine, sink, options.on_batch, tuple(frames), letters, progress)
         packed = observed(pack(frames, job.columns), frames)
         writer = packed.writeStream.foreachBatch(_described(batches, options.name or "livejoin"))
         if options.name is not None:
@@ -224,6 +236,18 @@ def start(  # noqa: PLR0913  # as maintain
         raise
     lock.hand_to(query)
     return MaintainedQuery(query, batches), batches
+
+
+def _put_back(half: StorePath, engine: Engine) -> None:
+    """Let Spark's half in a store say what the log says. In a folder a file appears by a rename, of which one succeeds.
+
+    Raises:
+        StateError: Spark's half has another form.
+        StorageError: The store refuses.
+    """
+    put_back(half, engine.last_batch, engine.ends)
+    if engine.pending is not None:
+        put_back(half, engine.pending.batch_id, engine.pending.ends)
 
 
 def _check_known(spark: SparkSession, url: str) -> None:
@@ -249,7 +273,8 @@ def _check_known(spark: SparkSession, url: str) -> None:
 
 def _places(state: Place, sink: Sink, options: RunOptions, frames: Mapping[str, DataFrame]) -> list[OwnPlace]:
     """The folders of a query, as far as they are known."""
-    written = {"checkpoint=": state, "spill=": options.limits.spill, "dead_letters=": options.dead_letters}
+    letters = None if options.letters is None else options.letters.place
+    written = {"checkpoint=": state, "spill=": options.limits.spill, "dead_letters=": letters}
     if isinstance(sink, InFolder):
         written["path="] = sink.folder
     places = [

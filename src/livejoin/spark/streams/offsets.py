@@ -12,6 +12,7 @@ lies beside, and the newest object of ``spark-moves``, each of which is created 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -19,10 +20,13 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
+from livejoin.checkpoint.batch import Ends
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.streams.frames import streams
 from livejoin.spark.streams.stream_part import NUMBERS, StreamPart
 from livejoin.state.store_folder import Place, StoreFolder, StorePath
+
+logger = logging.getLogger("livejoin")
 
 _NOTE = "livejoin-sources.json"
 _NOTHING = "-"  # Spark's line for a source that has read nothing
@@ -67,7 +71,7 @@ def arranged(folder: Place, frames: Mapping[str, Frame], filled: Collection[str]
     """
     try:
         _finish(folder)
-        now = {names: _sources(frames[names[0]]) for names in streams(frames)}
+        now = sources_of(frames)
         before = _noted(folder)
         if before is None:
             _note(folder, now)
@@ -107,6 +111,58 @@ def unread_columns(folder: Place, frames: Mapping[str, Frame]) -> dict[str, list
                 found[name] = [column for column, number in parts[name].numbers.items() if number <= last]
         begin += count
     return found
+
+
+def sources_of(frames: Mapping[str, Frame]) -> Streams:
+    """The streams of frames, and how many of Spark's sources each has, in their order."""
+    return {names: _sources(frames[names[0]]) for names in streams(frames)}
+
+
+def put_back(folder: StorePath, batch_id: int | None, ends: Ends | None) -> None:
+    """Let Spark's checkpoint say of a batch how far its sources were read, as the log says it.
+
+    Spark looks whether the object is there, and then writes it. So a query that slept may have written it last.
+
+    Args:
+        folder: Spark's checkpoint.
+        batch_id: The batch; None if there is none.
+        ends: How far the sources of each table are read with it; None where the log does not say it.
+
+    Raises:
+        StateError: The object has another form than Spark's.
+        StorageError: The store refuses.
+    """
+    known = _noted(folder)
+    if batch_id is None or ends is None or known is None:
+        return
+    file = folder / "offsets" / str(batch_id)
+    try:
+        number = str(batch_id) if str(batch_id) in (folder / "offsets").inside() else None
+        newest = max(_offsets(folder), key=lambda one: int(one.name))
+        text = (newest if number is None else file).read_text()
+        version, metadata, *lines = text.splitlines()
+        if version != "v1" or len(lines) != sum(known.values()):
+            msg = f"{file} has {len(lines)} sources in the format {version}; restore the whole checkpoint from a backup"
+            raise StateError(msg)
+        right = list[str]()
+        for names, count in known.items():
+            there = next((ends[name] for name in names if len(ends.get(name, ())) == count), None)
+            right += lines[len(right) : len(right) + count] if there is None else there
+        if right == lines and number is not None:
+            return
+        logger.warning(
+            "%s says that the sources are read up to %s, and the log up to %s, which is put there: another query has "
+            "written it",
+            *(file, " ".join(lines), " ".join(right)),
+        )
+        for name in (folder / "offsets").inside():  # with what was planned from there, and is in no batch
+            planned = name.removeprefix(".").removesuffix(".crc")
+            if planned.isdecimal() and int(planned) >= batch_id:
+                (folder / "offsets" / name).remove()
+        file.write_text("\n".join([version, metadata, *right]))
+    except OSError as error:
+        msg = f"{file} could not be read or written: {error}; repair that and start again"
+        raise StorageError(msg) from error
 
 
 def clear_unbegun(folder: Place) -> None:
