@@ -1,4 +1,4 @@
-"""The plan of a commit is that of the tables, views and rules as they are, whatever became of them between two commits."""
+"""The plan of a commit is that of the tables, views and rules as they are, whatever came and went before it."""
 
 from __future__ import annotations
 
