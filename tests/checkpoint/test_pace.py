@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import Stream, job
 
-from livejoin.checkpoint import pace, snapshots
+from livejoin import seldom
+from livejoin.checkpoint import pace
 from livejoin.checkpoint.pace import LEAST, MOST_BATCHES, SnapshotPace
 from livejoin.checkpoint.policy import Policy
 
@@ -124,8 +125,8 @@ def test_a_warning_is_not_said_again_and_again(
         return sum("no snapshot of the checkpoint was written" in record.message for record in caplog.records)
 
     with monkeypatch.context() as patched:
-        patched.setattr(snapshots, "_QUIET", float("inf"))
+        patched.setattr(seldom, "QUIET", float("inf"))
         assert tried() == 1
-        patched.setattr(snapshots, "_QUIET", 0.0)
+        patched.setattr(seldom, "QUIET", 0.0)
         assert tried() == 4
     (tmp_path / "snapshots").unlink()

@@ -22,6 +22,7 @@ from livejoin.errors import AbsentRowError, ExpressionError, LivejoinError, Pipe
 from livejoin.spark import MaintainedQuery, QueryFailedError
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.steps import check_shared
+from livejoin.spark.failures import failure_of
 from maintaining import IN_CELLS, maintain
 
 NOW = {"availableNow": True}
@@ -174,6 +175,11 @@ def test_without_spark_the_extra_is_named(name: str) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert "PipelineError: Spark is not here: pip install 'livejoin[spark]'" in ran.stderr
+
+
+def test_a_failure_is_one_line() -> None:
+    assert str(failure_of(ValueError("no such column\n  x\n"))) == "ValueError: no such column x"
+    assert str(failure_of(ValueError())) == "ValueError"
 
 
 @pytest.mark.spark

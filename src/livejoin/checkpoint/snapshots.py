@@ -10,20 +10,19 @@ import logging
 import re
 import shutil
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from livejoin.database.snapshots import snapshot, stored
 from livejoin.errors import LivejoinError, StorageError
+from livejoin.seldom import Seldom
 from livejoin.state.store_folder import Place, StorePath
 
 logger = logging.getLogger("livejoin")
 
 _NAME = re.compile(r"\d{8,}")
 _KEPT = 2
-_QUIET = 60.0  # seconds in which the same warning is not said again
 
 
 class _Kept(Protocol):
@@ -125,7 +124,7 @@ class Snapshots:
         self._kept: _Kept = _InFolder(path) if isinstance(path, Path) else _InStore(path)
         self._behind = behind
         self._writer: threading.Thread | None = None
-        self._told: tuple[str, float] | None = None  # the last warning, and when
+        self._warnings = Seldom()
 
     def numbers(self) -> list[int]:
         """The batches after which there is a snapshot, whole or damaged, ascending.
@@ -188,10 +187,8 @@ class Snapshots:
         self._writer.start()
 
     def _warn(self, why: str, place: Place) -> None:
-        """Warn that there is no snapshot; of the same reason, wherever it was, at most once in a while."""
-        now, reason = time.monotonic(), why.replace(str(place), "")
-        if self._told is None or self._told[0] != reason or now - self._told[1] >= _QUIET:
-            self._told = (reason, now)
+        """Warn that there is no snapshot; of the same reason, wherever it was, at most once a minute."""
+        if self._warnings.is_due(why.replace(str(place), "")):
             logger.warning("no snapshot of the checkpoint was written, and its log grows on: %s", why)
 
     @property

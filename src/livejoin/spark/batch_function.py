@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from livejoin.checkpoint.recovery import Recovery
 from livejoin.database import Database
 from livejoin.errors import LivejoinError, MemoryLimitError
-from livejoin.spark.failures import OF_SPARK, failure_of
+from livejoin.spark.failures import OF_SPARK, failure_of, in_one_line
 
 _AGAIN = "start the query again with a larger memory_limit, and it continues with this batch"
 
@@ -52,7 +52,7 @@ class BatchFunction(ABC):
             raise
         except BaseException as error:
             # Spark's bridge answers for an Exception only, and after any other one its other half waits for ever.
-            self.failure = LivejoinError(f"{type(error).__name__} ended the query: {error}".rstrip(": "))
+            self.failure = LivejoinError(in_one_line(f"{type(error).__name__} ended the query: {error}".rstrip(": ")))
             self.failure.add_note(self._where(batch_id))
             raise self.failure from error
 

@@ -52,8 +52,17 @@ def failure_of(error: Exception) -> LivejoinError:
     if isinstance(error, LivejoinError):
         return error
     if not isinstance(error, PySparkException) and not hasattr(error, "java_exception"):
-        return LivejoinError(f"{type(error).__name__}: {error}".rstrip(": "))
+        return LivejoinError(in_one_line(f"{type(error).__name__}: {error}".rstrip(": ")))
     return LivejoinError(f"Spark ended the query: {said(str(error))}")
+
+
+def in_one_line(text: str) -> str:
+    """A text without its line breaks.
+
+    >>> in_one_line("ValueError: no such column\\n  x\\n")
+    'ValueError: no such column x'
+    """
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def of_others(trace: TracebackType | None) -> TracebackType | None:

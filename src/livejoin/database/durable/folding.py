@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import livejoin
 from livejoin.database.durable.places import Place
 from livejoin.errors import LivejoinError
+from livejoin.seldom import Seldom
 
 if TYPE_CHECKING:
     from livejoin.database.durable.log import Log
@@ -52,6 +53,7 @@ class Folding:
         self._turn = threading.Lock()
         self._upto = 0
         self._has_ended = False
+        self._warnings = Seldom()
         self.least_bytes = LEAST_BYTES
         self.most_records = log.segment_records
 
@@ -62,7 +64,7 @@ class Folding:
             try:
                 there = self._place.snapshot_bytes()
             except OSError as error:
-                logger.warning("%s: no snapshot was made, as those there cannot be listed: %s", self._place.name, error)
+                self._warn(f"as those there cannot be listed: {error}")
                 return
             large = account.bytes >= max(self.least_bytes, there)
             many = account.records >= self.most_records + there // _BYTES_OF_A_RECORD
@@ -84,9 +86,14 @@ class Folding:
                 start_new_session=True,  # Ctrl-C is for the process that has the database
             )
         except OSError as error:
-            logger.warning("%s: no snapshot was made, as no process could be started: %s", self._place.name, error)
+            self._warn(f"as no process could be started: {error}")
             return
         self._log.account.bytes = self._log.account.records = 0
+
+    def _warn(self, why: str) -> None:
+        """Warn that there is no snapshot, of the same reason at most once a minute."""
+        if self._warnings.is_due(why):
+            logger.warning("%s: no snapshot was made, %s", self._place.name, why)
 
     def look(self, wait: float = 0) -> bool:
         """As `_look`, for who is not in the middle of it."""
@@ -114,7 +121,7 @@ class Folding:
         self._process = None
         if process.returncode:
             text = said.decode(errors="replace").strip().splitlines()
-            logger.warning("%s: no snapshot was made: %s", self._place.name, text[-1] if text else process.returncode)
+            self._warn(f"as the process that makes it ended: {text[-1] if text else process.returncode}")
             return True
         self._take_over(self._upto)
         return True

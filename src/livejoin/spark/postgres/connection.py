@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 
 from livejoin.errors import StorageError
+from livejoin.seldom import Seldom
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 Result = TypeVar("Result")
@@ -19,6 +20,7 @@ RETRY_SECONDS = 60.0
 
 logger = logging.getLogger("livejoin")
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds
+_WARNINGS = Seldom()
 _TIMEOUT = 10  # seconds that a server may take to answer the first time, where the user gives none
 _SESSION = "SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET TimeZone = 'UTC'; SET extra_float_digits = 1"
 
@@ -68,7 +70,8 @@ class Patience:
         self._since = now if self._since is None else self._since
         if now + self._pause > self._since + self._seconds:
             raise error
-        logger.warning("PostgreSQL does not answer, tried again in %.1f s: %s", self._pause, reason(error))
+        if _WARNINGS.is_due(reason(error)):
+            logger.warning("PostgreSQL does not answer, it is asked again for %g s: %s", self._seconds, reason(error))
         time.sleep(self._pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
