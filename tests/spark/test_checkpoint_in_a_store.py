@@ -112,7 +112,7 @@ def test_deltas_as_parquet_are_in_the_store_too(spark: SparkSession, tmp_path: P
         run()
     written = spark.read.parquet(f"{out}/all of it").orderBy("a")
     assert [tuple(row)[:3] for row in written.collect()] == [(*edge, "insert") for edge in given]
-    with pytest.raises(PipelineError, match=r"folder='s3a://bucket/out/hop' is not a local folder"):
+    with pytest.raises(PipelineError, match=r"'s3a://bucket/out/hop' is in a store, and compaction is for folders"):
         compact(f"{out}/hop")
     bucket = tmp_path / "bucket" / "out" / "hop"
     names = sorted(file.name for file in bucket.iterdir())

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from livejoin.errors import PipelineError, StateError, StorageError
 from livejoin.pipeline import check, load, run
 from livejoin.spark import read_deltas
-from livejoin.spark.local_folder import hadoop_pattern, local_folder
+from livejoin.spark.paths import hadoop_pattern, local_folder
 from livejoin.spark.streams import batch_frame, carried_rows
 from maintaining import IN_CELLS, maintain
 

@@ -14,7 +14,7 @@ from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource
 from livejoin.pipeline.reader_options import unknown_options, wrong_values
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
 from livejoin.schema.names import backticked
-from livejoin.spark.local_folder import WILD, local_path
+from livejoin.spark.paths import WILD, local_path
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_query, parse_columns
 

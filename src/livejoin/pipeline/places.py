@@ -22,7 +22,7 @@ from livejoin.schema import Table
 from livejoin.shown import counted
 from livejoin.spark.arrow_columns import sql_columns
 from livejoin.spark.feeds import from_versions
-from livejoin.spark.local_folder import is_remote, local_path
+from livejoin.spark.paths import is_remote, local_path
 from livejoin.spark.sinks import ConsoleSink, Sink, TableSink
 from livejoin.sql import parse_columns
 

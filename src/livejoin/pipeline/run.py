@@ -13,7 +13,7 @@ from livejoin.pipeline.load import Pipeline
 from livejoin.schema import Table
 from livejoin.spark import BatchReport, Recovery, local_session
 from livejoin.spark.checkpoint_lock import lock_checkpoint
-from livejoin.spark.local_folder import local_folder
+from livejoin.spark.paths import local_folder
 from livejoin.spark.run_name import NAME_FILE, run_name
 from livejoin.spark.sinks import Forgetting, OfSession, ParquetSink
 from livejoin.spark.sources import ARRIVALS, read_changes

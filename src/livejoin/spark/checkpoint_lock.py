@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from livejoin.database.durable import lease
 from livejoin.errors import StateError, StorageError
-from livejoin.spark.local_folder import made
+from livejoin.spark.paths import made
 from livejoin.state.objects import check_creates_once
 from livejoin.state.store_folder import Place, StorePath
 

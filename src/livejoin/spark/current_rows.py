@@ -21,7 +21,7 @@ from livejoin.checkpoint.states import bound_view, kept_state, rows_at
 from livejoin.distributed.declaration import bound_of
 from livejoin.distributed.states import parts_of
 from livejoin.errors import SchemaError, StateError, StorageError
-from livejoin.spark.local_folder import output_place
+from livejoin.spark.paths import output_place
 from livejoin.state.store_folder import Place
 
 Part = Callable[[], Iterator[pa.RecordBatch]]

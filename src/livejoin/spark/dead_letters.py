@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON
 from livejoin.errors import StorageError
-from livejoin.spark.local_folder import made
+from livejoin.spark.paths import made
 from livejoin.spark.sinks.parquet import put
 from livejoin.spark.sinks.part_names import part_name
 from livejoin.state.store_folder import Place, StorePath

@@ -15,7 +15,7 @@ from livejoin.database.snapshots.tables import Limits
 from livejoin.errors import PipelineError
 from livejoin.shown import meant
 from livejoin.spark.dead_letters import DeadLetters, Letter
-from livejoin.spark.local_folder import local_path, output_place
+from livejoin.spark.paths import local_path, output_place
 
 if TYPE_CHECKING:
     from livejoin.checkpoint.recovery import Recovery

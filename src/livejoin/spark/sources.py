@@ -27,7 +27,7 @@ from livejoin.spark.debezium.rows import Written
 from livejoin.spark.debezium.times import IntegerTimes
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
 from livejoin.spark.lines import as_texts, with_decimals, with_reasons
-from livejoin.spark.local_folder import hadoop_pattern, streamed
+from livejoin.spark.paths import hadoop_pattern, streamed
 
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
 ARRIVALS = "arrivals"

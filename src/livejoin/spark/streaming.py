@@ -22,7 +22,7 @@ from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.failures import OF_SPARK
 from livejoin.spark.job_names import described
-from livejoin.spark.local_folder import hadoop_path, output_place
+from livejoin.spark.paths import hadoop_path, output_place
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
 from livejoin.spark.own_places import OwnPlace, check_apart

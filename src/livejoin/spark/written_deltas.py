@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
 from livejoin.spark.distributed.manifest_source import ManifestReader, bounds_of, types_of_view
-from livejoin.spark.local_folder import output_place
+from livejoin.spark.paths import output_place
 from livejoin.spark.sinks.output_files import names_in, readable
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
 from livejoin.spark.sinks.ranges import range_of, ranges_in

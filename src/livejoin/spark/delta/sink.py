@@ -22,7 +22,7 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.delta.table import columns_of, explained, location
-from livejoin.spark.local_folder import local_path
+from livejoin.spark.paths import local_path
 from livejoin.spark.sinks.net_effect import COMES, last_of_keys, quoted
 from livejoin.spark.sinks.sink import SinkView, whole
 

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from livejoin.errors import PipelineError, StorageError
-from livejoin.spark.local_folder import is_remote, local_path
+from livejoin.spark.paths import is_remote, local_path
 
 _UNREADABLE = re.compile(r"[%\[\]\\]")  # deltalake takes them for something else, and stops the process at a bracket
 

@@ -23,12 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
-from livejoin.spark.local_folder import local_path
+from livejoin.spark.paths import is_remote, local_path
 from livejoin.spark.sinks.output_files import put_whole
 from livejoin.spark.sinks.part_names import missing_parts, parts_in
 from livejoin.spark.sinks.ranges import LOCK, RANGES, Range, note_ranges, ranges_in
 from livejoin.spark.sinks.retention import removed_up_to
-from livejoin.state.store_folder import Place
+from livejoin.state.store_folder import Place, StorePath
 
 MOST_BYTES = 128 << 20  # of the files that become one
 FEWEST = 2  # batches that are worth a range
@@ -70,6 +70,12 @@ def compact(folder: str | Place, grace: float = GRACE) -> Compacted:
     if isinstance(grace, bool) or not isinstance(grace, (int, float)) or not grace >= 0:
         msg = f"grace= is {grace!r:.80}; allowed is a number of seconds, 0 or more"
         raise SchemaError(msg)
+    if isinstance(folder, StorePath) or is_remote(folder):
+        msg = (
+            f"{str(folder)!r} is in a store, and compaction is for folders of a file system: it locks the folder and "
+            "renames files, as no store does. RunOptions(keep_output=...) says how many batches keep their files there"
+        )
+        raise PipelineError(msg, key="folder")
     folder = local_path(folder if isinstance(folder, Path) else str(folder), "folder").absolute()
     if not parts_in(folder):
         msg = f"{folder} has no file of a view's deltas; give the folder <path>/<view> of a pipeline that has run"

@@ -14,7 +14,7 @@ from livejoin.checkpoint import parquet
 from livejoin.checkpoint.batch_delta import BatchDelta, InPieces, ParquetPart
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
-from livejoin.spark.local_folder import made
+from livejoin.spark.paths import made
 from livejoin.spark.sinks.output_files import end_of, names_in, put_whole, remove
 from livejoin.spark.sinks.part_names import PARTS, missing_parts, part_names, parts_in
 from livejoin.spark.sinks.ranges import HIDDEN, NOTES, range_of, ranges_in

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from livejoin.errors import StorageError
 from livejoin.spark.failures import OF_SPARK, said, unread
-from livejoin.spark.local_folder import hadoop_path, streamed
+from livejoin.spark.paths import hadoop_path, streamed
 from livejoin.state.store_folder import Place, StoreFolder, StorePath
 
 logger = logging.getLogger("livejoin")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from livejoin.spark.local_folder import WILD, is_remote, path_of
+from livejoin.spark.paths import WILD, is_remote, path_of
 
 _OF_FILES = "StreamingRelation"
 

@@ -43,7 +43,7 @@ from livejoin.schema import (
 )
 from livejoin.schema.names import backticked
 from livejoin.spark.failures import OF_SPARK, unread
-from livejoin.spark.local_folder import path_of
+from livejoin.spark.paths import path_of
 from livejoin.spark.streams.stream_part import StreamPart
 
 TAG = "_table"

@@ -1,4 +1,4 @@
-"""The folders that livejoin reads and writes itself, which must be on a file system, or some in an object store.
+"""Paths and URLs that users give: a folder of a file system, or a place in an object store where that can be.
 
 A folder whose name has blanks, ``%``, ``[`` or letters beyond ASCII is the same folder for Python and for Spark: Spark
 gets `hadoop_path` or `hadoop_pattern` of it, and nothing else.
