@@ -40,8 +40,8 @@ from livejoin.pipeline.spark_settings import warnings as misspelled_settings
 from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 from livejoin.shown import meant
-from livejoin.spark.paths import local_path, not_local
 from livejoin.spark.own_places import OwnPlace, overlaps
+from livejoin.spark.paths import local_path, not_local
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource

@@ -22,10 +22,10 @@ from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.failures import OF_SPARK
 from livejoin.spark.job_names import described
-from livejoin.spark.paths import hadoop_path, output_place
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
 from livejoin.spark.own_places import OwnPlace, check_apart
+from livejoin.spark.paths import hadoop_path, output_place
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import FunctionSink, InFolder, OfSession, ParquetSink, Sink, SinkFunction, sink_views
