@@ -415,3 +415,13 @@ def test_a_change_of_columns_that_is_cut_off_stands_whole_or_not_at_all(
         commit = db.apply(table, [{"k": 1}], coerce="json")
         assert signed_multiset(commit["w"]) == Counter({(1, None): 1}), cut.where
         db.close()
+
+
+def test_a_view_with_emit_final_says_why_a_name_stays() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE e (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '10 minutes')")
+    db.create_view("v", "SELECT window.start AS w, COUNT(*) AS n FROM e GROUP BY window(ts, '1 hour') EMIT FINAL")
+    with pytest.raises(SchemaError, match=r"sub-query that has the names of before, and EMIT FINAL closes .* alone"):
+        db.execute("ALTER TABLE e RENAME COLUMN ts TO at")
+    db.drop_view("v")
+    db.execute("ALTER TABLE e RENAME COLUMN k TO key")

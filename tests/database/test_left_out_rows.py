@@ -245,3 +245,20 @@ def test_a_replay_that_is_whole_is_refused_whole() -> None:
     assert (commit.bad_rows, commit.ignored, commit.dead_letters, ids(db)) == (1, 1, (), [2])
     with pytest.raises(SchemaError, match="on_bad_rows"):
         db.replay({"t": log}, on_bad_rows="x")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("encoded", ["plain", "large", "view", "dictionary", "runs"])
+@pytest.mark.parametrize("at", ["s", "_change_type"])
+def test_bad_rows_beside_strings_however_arrow_lays_them(encoded: str, at: str) -> None:
+    """Arrow takes no values of views of strings, nor of run-end encoded columns."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE y (n TINYINT, s STRING)")
+    texts = pa.array(["insert"] * 3)
+    kinds = {"large": pa.large_string(), "view": pa.string_view(), "dictionary": pa.dictionary(pa.int8(), pa.string())}
+    column = pa.compute.run_end_encode(texts) if encoded == "runs" else texts.cast(kinds.get(encoded, pa.string()))
+    given = pa.table(
+        {"n": [1, 300, 2], "s": ["a", "b", "c"], at: column} if at != "s" else {"n": [1, 300, 2], "s": column}
+    )
+    commit = db.apply("y", given, on_bad_rows="dead_letter")
+    assert (commit.changes, [letter.row for letter in commit.dead_letters]) == (2, [1])
+    assert sorted(row["n"] for row in db.tables["y"].to_pylist()) == [1, 2]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from livejoin.changes.records import columns_of, fields_of, named_values
 from livejoin.errors import ChangeFormatError, LivejoinError
@@ -32,6 +33,7 @@ TUPLES = ({tuple}, {list}, {tuple, list})
 _FEW = 1 << 10  # rows for which one look at all columns takes less than one at each
 _BEYOND_ASCII = 0x80
 _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
+_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 # What Arrow raises when data does not make a table; some of pyarrow's errors are plain Python ones.
 ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
@@ -85,10 +87,12 @@ def as_pieces(table: Table, data: Any) -> pa.Table | np.ndarray[Any, Any] | list
         ChangeFormatError: As `read_source`.
     """
     try:
-        if isinstance(data, pa.Table) or (isinstance(data, np.ndarray) and data.ndim == 1):
+        if isinstance(data, pa.Table):
+            return _takeable(data)
+        if isinstance(data, np.ndarray) and data.ndim == 1:
             return data
         if _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
-            return _as_arrow(table, data)
+            return _takeable(_as_arrow(table, data))
         _refuse_no_rows(table, data)
         return list(data)
     except (LivejoinError, MemoryError):
@@ -96,6 +100,18 @@ def as_pieces(table: Table, data: Any) -> pa.Table | np.ndarray[Any, Any] | list
     except Exception as error:  # the data may be of anybody's class, which may raise anything
         msg = f"the changes, of type {type_name(data)}, cannot be read: {type(error).__name__}: {error}"
         raise ChangeFormatError(msg, table.name) from error
+
+
+def _takeable(frame: pa.Table) -> pa.Table:
+    """The table without columns of which Arrow cannot take some values: views of strings, and run-end encoded ones."""
+    for place, field in enumerate(frame.schema):
+        if pa.types.is_run_end_encoded(field.type):
+            decoded = [pc.run_end_decode(chunk) for chunk in frame.column(place).chunks]
+            frame = frame.set_column(place, field.name, pa.chunked_array(decoded, field.type.value_type))
+        kind = _VIEWS.get(frame.schema.types[place])
+        if kind is not None:
+            frame = frame.set_column(place, field.name, frame.column(place).cast(kind))
+    return frame
 
 
 def take(data: pa.Table | np.ndarray[Any, Any] | list[Any], rows: Words) -> Any:

@@ -6,6 +6,7 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. No other layer imports 
 from livejoin.sql.bind.query import bind_query
 from livejoin.sql.bind.views import bind_view, bind_views, in_order, names_read, names_said
 from livejoin.sql.normal_text import normal_text
+from livejoin.sql.parse.emit_final import is_final
 from livejoin.sql.tables.aggregated import Aggregated, aggregated
 from livejoin.sql.tables.alter import AlterTable
 from livejoin.sql.tables.alter_columns import (
@@ -80,6 +81,7 @@ __all__ = [
     "columns_named",
     "in_order",
     "is_complete",
+    "is_final",
     "model_files",
     "names_read",
     "names_said",

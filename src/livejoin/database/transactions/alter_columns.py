@@ -37,10 +37,16 @@ from livejoin.plan.query_plan import plan_query
 from livejoin.query.bound_query import Query
 from livejoin.schema import Column, Table
 from livejoin.search.statistics import Statistics
-from livejoin.sql import ColumnChange, bind_query, other_table_text, same_columns_text
+from livejoin.sql import ColumnChange, bind_query, is_final, other_table_text, same_columns_text
 from livejoin.state.table import BaseTable
 from livejoin.state.table_rows import TableRows, rows_of, table_of
 from livejoin.words import Words
+
+
+_FINAL = (
+    "it would read the table through a sub-query that has the names of before, and EMIT FINAL closes the windows of a "
+    "table alone"
+)
 
 
 def alter_columns(contents: Contents, name: str, change: ColumnChange) -> None:
@@ -302,7 +308,7 @@ def _replanned(
                 continue
             query = bind_query(sql, catalog, queries, view._options.allow_product)
         except SqlError as error:
-            refused[view.name] = error.message
+            refused[view.name] = error.message if sql == view.sql or not is_final(view.sql) else _FINAL
             continue
         if not same_columns(view, query):
             refused[view.name] = other_columns(view, query)

@@ -93,6 +93,15 @@ def without_emit(source: Source) -> tuple[Source, Token | None]:
     return Source(source.sql, tuple(tokens[:-2])), tokens[-2]
 
 
+def is_final(sql: str) -> bool:
+    """Whether a text ends with EMIT FINAL.
+
+    >>> is_final("SELECT 1 emit final;"), is_final("SELECT 'EMIT FINAL'")
+    (True, False)
+    """
+    return tuple(sql.rstrip("; \n\t").upper().split()[-len(_WORDS) :]) == _WORDS
+
+
 def closed_windows(
     tree: exp.Expr, source: Source, emit: Token, sealing: Sealing | None = None
 ) -> tuple[Source, EmitFinal]:
