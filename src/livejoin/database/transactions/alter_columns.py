@@ -42,7 +42,6 @@ from livejoin.state.table import BaseTable
 from livejoin.state.table_rows import TableRows, rows_of, table_of
 from livejoin.words import Words
 
-
 _FINAL = (
     "it would read the table through a sub-query that has the names of before, and EMIT FINAL closes the windows of a "
     "table alone"
