@@ -64,17 +64,16 @@ class EventJoin(KernelJoin[E]):
                 if output.shape[1] != limits[0] or runs.shape[1] != limits[1]:
                     output, runs = self._buffers(*limits)
                 status = kernel(arena.words, plan, part, self._cursor, emit, output, runs)
-                words = arena.words
-                if words[q.H_OVERFLOW]:
+                header = arena.words
+                rows, segments = int(header[q.H_OUT]), int(header[q.H_SEGMENTS])
+                if header[q.H_OVERFLOW]:
                     self.refuse_overflow()
                 if status == k.NEED_SPACE:
-                    arena.grow()
-                rows = int(words[q.H_OUT])
+                    arena.grow()  # which may take another array
                 if rows:
                     if budget.refuses:
                         budget.hold(output[:, :rows].nbytes, "deltas")
                     self._written = max(self._written, rows)
-                    segments = words[q.H_SEGMENTS]
                     words = output[:, :rows].copy() if 2 * rows < limits[0] else self._hand_over(rows)
                     yield DeltaChunk(words, runs[:, :segments].copy())
 
