@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from livejoin.kernels.jit import inlined, kernel
 from livejoin.kernels.memory.foreign import word_at
 from livejoin.kernels.parameters import Line
@@ -86,10 +88,10 @@ def read_kinds(offsets: Line, data: Bytes, texts: Bytes, begins: Line, shorts: L
 
     Cost: O(rows), 2 ns for one of SIGN_BYTES bytes, 20 ns for another one.
     """
-    address, last = data.ctypes.data, data.shape[0] - _WORD_BYTES
+    address, last = np.int64(data.ctypes.data), data.shape[0] - _WORD_BYTES
     number = begins.shape[0] - 1
     for row in range(kinds.shape[0]):
-        begin, length = offsets[row] - offsets[0], offsets[row + 1] - offsets[row]
+        begin, length = np.int64(offsets[row] - offsets[0]), offsets[row + 1] - offsets[row]
         if length == SIGN_BYTES and begin <= last:
             word = word_at(address + begin) & _SHORT
             kind = 0
@@ -98,7 +100,7 @@ def read_kinds(offsets: Line, data: Bytes, texts: Bytes, begins: Line, shorts: L
             if kind == number:
                 return False
         else:
-            kind = _kind_of(data, begin, length, texts, begins)
+            kind = _kind_of(data, int(begin), length, texts, begins)
             if kind < 0:
                 return False
         kinds[row] = kind
