@@ -62,6 +62,7 @@ class ForeignKey:
         references: The referenced column of each of ``columns``; empty for the primary key's columns in their order.
         enforced: Whether commits are refused that break it; else it is a promise of the user.
 
+    >>> from livejoin.schema.types import SqlType
     >>> customer = Table("customer", (Column("id", SqlType.integer(64)),), primary_key=(0,))
     >>> ForeignKey((3,), "customer").targets(customer)
     (0,)
@@ -127,6 +128,7 @@ class Table:
             or has no column of times. An append-only table is static or would lose rows. ``sequence_by`` stands beside
             a window or without a primary key, or names a key column or one that has no order.
 
+    >>> from livejoin.schema.types import SqlType
     >>> Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64)))).position("DST")
     1
     """
@@ -230,6 +232,7 @@ class Table:
     def having(self, **settings: Any) -> Table:
         """This table with other settings.
 
+        >>> from livejoin.schema.types import SqlType
         >>> Table("G", (Column("src", SqlType.integer(64)),)).having(static=True).static
         True
         """
@@ -399,6 +402,7 @@ class Table:
     def why_ignored(self) -> str:
         """What changes of a stream are that have no effect, though nothing is wrong with them.
 
+        >>> from livejoin.schema.types import SqlType
         >>> Table("T", (Column("id", SqlType.integer(64), nullable=False),), (0,)).why_ignored
         'deletions of absent keys'
         """
@@ -417,6 +421,7 @@ class Table:
     def keys(self) -> tuple[tuple[int, ...], ...]:
         """Sets of columns on which no two rows agree: the primary key, and UNIQUE columns that are all NOT NULL.
 
+        >>> from livejoin.schema.types import SqlType
         >>> id, code = (Column(name, SqlType.integer(64), nullable=False) for name in ("id", "code"))
         >>> Table("T", (id, code, Column("n", SqlType.integer(64))), (0,), unique=((1,), (1, 2))).keys
         ((0,), (1,))
@@ -462,6 +467,7 @@ class Table:
     def describe(self, key: ForeignKey) -> str:
         """One of the table's foreign keys as SQL declares it.
 
+        >>> from livejoin.schema.types import SqlType
         >>> line = Table("line", (Column("item", SqlType.integer(64)),), foreign_keys=(ForeignKey((0,), "item"),))
         >>> line.describe(line.foreign_keys[0])
         'FOREIGN KEY (item) REFERENCES item'
