@@ -195,7 +195,7 @@ def test_a_folder_that_files_are_waited_for_in_is_there(folder: Path) -> None:
         ("window_rows = 10", 'apply_as_deletes = "src > 1"', "tables.G", 2, "belongs to feed 'upsert', not to"),
         ("window_rows = 10", 'window_range = "src soon"', "tables.G.window_range", 7, "a column and a range, as in"),
         ("window_rows = 10", 'window_range = "src 5"', "tables.G.window_range", 7, "recomputes no window of times"),
-        ("window_rows = 10", 'server = "shop"', "tables.G.schema", 3, "allowed are server, name, columns, watermark, late"),
+        ("window_rows = 10", 'server = "shop"', "tables.G.schema", 3, "server, name, columns, watermark, late"),
         ("maxFilesPer", "maxFilePer", "tables.G.options", 6, "csv has no option 'maxFilePerTrigger' (did you mean 'ma"),
         ('"checkpoint"', '"out"', "sink.path", 14, "is the folder of run.checkpoint too; give each a folder"),
         ('"checkpoint"', '"./in"', "tables.G.path", 5, "is the folder of run.checkpoint too"),
