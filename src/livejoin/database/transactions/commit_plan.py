@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.path import Path
 from livejoin.schema import Table
-from livejoin.schema.watermarks import is_beside
 from livejoin.state.table import BaseTable
 
 if TYPE_CHECKING:
@@ -113,5 +112,5 @@ def plan_of(contents: Contents, tables: tuple[str, ...]) -> CommitPlan:
 def _planned(base: BaseTable, name: str, path: Path) -> TablePlan:
     table = base.table
     readers = tuple([node for node in path.nodes if name in node.reads])
-    has_time = table.watermark is not None or is_beside(name)
+    has_time = table.watermark is not None or table.is_beside
     return TablePlan(name, base, readers, has_time, bool(table.generated or table.checks))

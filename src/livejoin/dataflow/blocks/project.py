@@ -38,8 +38,6 @@ class ProjectBlock(Stateless):
         delta = inputs[0].delta()
         rows, kept = self._computation.made(delta.rows)
         hidden = delta.hidden or self._hides
-        if rows is delta.rows and hidden == delta.hidden:
-            return RowChange(delta)
         if kept is None:
             return RowChange(Delta(rows, delta.weights, delta.versions, delta.pairs, hidden))
         pairs = None if delta.pairs is None else delta.pairs[kept]

@@ -87,8 +87,7 @@ class ChunkRows:
     @property
     def length(self) -> int:
         """The number of rows."""
-        rows: int = self.chunk.words.shape[1]
-        return rows
+        return self.chunk.rows
 
     @property
     def _is_message(self) -> bool:

@@ -60,14 +60,11 @@ class EventJoin(KernelJoin[E]):
         for part in slices(events):
             status = k.NEED_SPACE
             while status != k.DONE:
-                output, runs = self._output, self._runs
-                if output.shape[1] != limits[0] or runs.shape[1] != limits[1]:
-                    output, runs = self._buffers(*limits)
+                output, runs = self._buffers(*limits)
                 status = kernel(arena.words, plan, part, self._cursor, emit, output, runs)
                 header = arena.words
                 rows, segments = int(header[q.H_OUT]), int(header[q.H_SEGMENTS])
-                if header[q.H_OVERFLOW]:
-                    self.refuse_overflow()
+                self.refuse_overflow()
                 if status == k.NEED_SPACE:
                     arena.grow()  # which may take another array
                 if rows:
