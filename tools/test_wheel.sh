@@ -13,7 +13,7 @@ mkdir -p "$place/tree"
 "$python" -m venv "$place/venv"
 ls dist/livejoin-*-"$tag"-*.whl >/dev/null 2>&1 || "$place/venv/bin/python" -m pip wheel --quiet --no-deps --wheel-dir dist .
 "$place/venv/bin/python" -m pip install --quiet --no-input --disable-pip-version-check --constraint requirements.lock \
-    dist/livejoin-*-"$tag"-*.whl pytest pytest-timeout pytest-xdist hypothesis networkx pandas polars pyarrow-hotfix scipy
+    dist/livejoin-*-"$tag"-*.whl pytest pytest-timeout pytest-xdist hypothesis networkx pandas polars pyarrow-hotfix
 cp -r tests docs examples pyproject.toml README.md "$place/tree"
 cd "$place/tree"
 exec ../venv/bin/python -m pytest -p no:cacheprovider --numprocesses 1 --dist loadgroup "${@:-tests/sql}"
