@@ -12,6 +12,7 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.store_access import store_access
 from livejoin.dataflow.stores.store import StoreOperator, make_store, used_words
+from livejoin.dataflow.stores.top_k import TopKStore
 from livejoin.dataflow.watching.group_keys import GroupKeys, group_keys
 from livejoin.dataflow.watching.watch import Part
 from livejoin.errors import CapacityError
@@ -36,7 +37,7 @@ class StoreBlock:
 
     def __init__(self, plan: StoreOperator, inputs: Sequence[InputRelation], codec: Codec) -> None:
         self._group = group_keys(plan)
-        self._store = make_store(plan, codec)
+        self._store = make_store(plan, codec, inputs)
         self._inputs = inputs
         self._codec = codec
         self._last: list[Delta] = []
@@ -65,19 +66,28 @@ class StoreBlock:
                 yield Part(keys.of, delta.rows.matrix(keys.columns), np.ones(delta.weights.shape[0], np.int64))
 
     def fill(self) -> None:
-        total = 0
+        if isinstance(self._store, TopKStore):
+            self._store.fill(lambda capacity: self._counted(self._inputs[0].combinations(capacity)))
+            return
         for side, one in enumerate(self._inputs):
-            for rows, weights in one.combinations(BATCH):
-                total += whole_sum(weights)
-                if total > _MOST_COPIES:
-                    msg = (
-                        f"groups, DISTINCT, a set operation or an order would be loaded with {total:,} rows, more than "
-                        "they count; keep fewer equal rows, or let fewer copies of them match"
-                    )
-                    raise CapacityError(msg)
+            for rows, weights in self._counted(one.combinations(BATCH)):
                 self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
                 self._held += weights.shape[0]
         self._fullness.note(self._held)
+
+    @staticmethod
+    def _counted(batches: Batches) -> Batches:
+        """Rows to be loaded, not more than a store counts."""
+        total = 0
+        for rows, weights in batches:
+            total += whole_sum(weights)
+            if total > _MOST_COPIES:
+                msg = (
+                    f"groups, DISTINCT, a set operation or an order would be loaded with {total:,} rows, more than "
+                    "they count; keep fewer equal rows, or let fewer copies of them match"
+                )
+                raise CapacityError(msg)
+            yield rows, weights
 
     def scan(self, capacity: int) -> Batches:
         return self._store.scan(capacity)
@@ -96,7 +106,10 @@ class StoreBlock:
 
     def undo(self) -> None:
         for side, delta in enumerate(self._last):
-            self._store.load(side, delta.inverse())
+            if isinstance(self._store, TopKStore):
+                self._store.take_back(delta.inverse())
+            else:
+                self._store.load(side, delta.inverse())
         self._note(self._last, -1)
         self._last = []
 
@@ -108,7 +121,8 @@ class StoreBlock:
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         self._store.restore(arrays)
-        self._held = self._store.count()  # at least about; what it does not know, free memory tells
+        if not isinstance(self._store, TopKStore):
+            self._held = self._store.count()  # at least about; what it does not know, free memory tells
 
     def sizes(self) -> tuple[int, int]:
         handed, capacity = self._store.sizes()
@@ -121,7 +135,13 @@ class StoreBlock:
         self._store._check()
 
     def _note(self, deltas: Sequence[Delta], sign: int) -> None:
-        """Count rows that came and left; a row of many is one, so that a quarter can leave as fewer rows than came."""
+        """Count rows that came and left; a row of many is one, so that a quarter can leave as fewer rows than came.
+
+        Of the first rows of an order only free memory tells: most that come and leave are not kept.
+        """
+        if isinstance(self._store, TopKStore):
+            self._work += sum(delta.weights.shape[0] for delta in deltas)
+            return
         for delta in deltas:
             rows = delta.weights.shape[0]
             if rows == 1:

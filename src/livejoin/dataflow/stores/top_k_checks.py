@@ -4,6 +4,7 @@
 - Every node but the root is at least a quarter full; first entries and sums of multiplicities are exact.
 - Multiplicities are positive, and the window is the ranks that the plan says.
 - Every word is a node's, an entry's or free.
+- Where there is a horizon, no entry is behind it, and the entries have offset + limit ranks at least.
 """
 
 from __future__ import annotations
@@ -57,6 +58,13 @@ def check(m: Words, plan: Words, text: Any) -> None:
     total = int(m[t.T_TOTAL])
     begin = int(plan[o.O_OFFSET])
     end = begin + int(plan[o.O_LIMIT])
+    width = int(m[kernel.H_HORIZON])
+    if width:
+        horizon = m[kernel.H_FIRST_WORDS :][:width].tolist()
+        assert total >= end or begin == end, "there are candidates enough"
+        assert all(m[one + o.E_WORDS :][:width].tolist() <= horizon for one in entries), (
+            "no candidate is behind"
+        )
     rank, inside = 0, []
     for entry in entries:
         word = int(m[entry + o.E_COUNT])
