@@ -137,7 +137,7 @@ def test_a_triangle_is_one_bag() -> None:
     ("sql", "bound", "update", "space"),
     [
         ("SELECT src, min(dst) FROM G GROUP BY src", "O1", "and one look-up in the store above it", "each group, with"),
-        ("SELECT src FROM G ORDER BY src LIMIT 3", "O1", "and one look-up in the store above it", "each row, in order"),
+        ("SELECT src FROM G ORDER BY src LIMIT 3", "O1", "and one look-up in the store above it", "some more rows"),
         (
             "SELECT DISTINCT A.src, B.dst FROM G A, G B WHERE A.dst = B.src",
             "linear",

@@ -68,11 +68,12 @@ class StoreBlock:
     def fill(self) -> None:
         if isinstance(self._store, TopKStore):
             self._store.fill(lambda capacity: self._counted(self._inputs[0].combinations(capacity)))
-            return
-        for side, one in enumerate(self._inputs):
-            for rows, weights in self._counted(one.combinations(BATCH)):
-                self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
-                self._held += weights.shape[0]
+            self._held = self._store.rows
+        else:
+            for side, one in enumerate(self._inputs):
+                for rows, weights in self._counted(one.combinations(BATCH)):
+                    self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
+                    self._held += weights.shape[0]
         self._fullness.note(self._held)
 
     @staticmethod
@@ -121,8 +122,7 @@ class StoreBlock:
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         self._store.restore(arrays)
-        if not isinstance(self._store, TopKStore):
-            self._held = self._store.count()  # at least about; what it does not know, free memory tells
+        self._held = self._store.count()  # at least about; what it does not know, free memory tells
 
     def sizes(self) -> tuple[int, int]:
         handed, capacity = self._store.sizes()
@@ -135,13 +135,7 @@ class StoreBlock:
         self._store._check()
 
     def _note(self, deltas: Sequence[Delta], sign: int) -> None:
-        """Count rows that came and left; a row of many is one, so that a quarter can leave as fewer rows than came.
-
-        Of the first rows of an order only free memory tells: most that come and leave are not kept.
-        """
-        if isinstance(self._store, TopKStore):
-            self._work += sum(delta.weights.shape[0] for delta in deltas)
-            return
+        """Count rows that came and left; a row of many is one, so that a quarter can leave as fewer rows than came."""
         for delta in deltas:
             rows = delta.weights.shape[0]
             if rows == 1:

@@ -1,7 +1,7 @@
 """Which rows of an ordered relation are its candidates: the first ones up to a horizon, as first words of a row.
 
 Law: the candidates are all rows whose first words are not greater than the horizon, or all rows where there is none.
-They are at least a constant share of the rows, so that so many have to go before all rows are read again.
+How many they are is in `livejoin.plan.operators.candidates`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder
 from livejoin.kernels.ordered.top_k import MOST_WORDS, between
 from livejoin.kernels.values.row_order import VALUE
+from livejoin.plan.operators.candidates import wanted
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
-_LEAST = 1 << 12  # candidates behind those that are needed
-_SHARE = 16  # one of so many rows is one of these
 _WORD = 8
 
 Batches: TypeAlias = Iterator[tuple[Rows, Words]]
@@ -54,13 +53,8 @@ def horizon_words(kinds: Sequence[int]) -> int:
     return min(first, MOST_WORDS)
 
 
-def wanted(rows: int, needed: int) -> int:
-    """How many of the rows shall be candidates, where so many are needed."""
-    return needed + max(_LEAST, rows // _SHARE)
-
-
 def first_candidates(
-    read: Callable[[int], Batches], order: RowOrder, codec: Codec, after: Words, needed: int
+    read: Callable[[int], Batches], order: RowOrder, codec: Codec, after: Words, needed: int, rows: int = 0
 ) -> Candidates:
     """The first rows behind a horizon.
 
@@ -70,14 +64,15 @@ def first_candidates(
         codec: The database's codec.
         after: The horizon; `NO_HORIZON` for the first ones of all rows.
         needed: How many are needed at least, if there are so many.
+        rows: How many rows there are, about, as far as that is known.
 
     Raises:
         UnsupportedQueryError: A column holds lists.
         MemoryLimitError: The database would take more than it may.
 
-    Cost: O(rows), once, or twice where the first ones come first.
+    Cost: O(rows), once, or twice where the first ones come first and it is not known how many there are.
     """
-    found = _read(read(BATCH), order, codec, after, needed, 0)
+    found = _read(read(BATCH), order, codec, after, needed, rows)
     if found.horizon.shape[0] and 2 * found.weights.shape[0] < wanted(found.rows, needed):
         found = _read(read(BATCH), order, codec, after, needed, found.rows)
     return found

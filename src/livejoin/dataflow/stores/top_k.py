@@ -7,8 +7,7 @@ then by all columns, so that the result is determined.
 The state is an ordered multiset, `livejoin.kernels.ordered.top_k`, of the *candidates*: the rows up to a horizon, which
 are always those of the result and some more. A change behind the horizon costs a comparison. Where so many candidates
 go that the others may not do, the input is read again, and more of its rows become candidates; where they become too
-many, the last ones are cut off. How many there are is in `livejoin.dataflow.stores.candidates`: a constant share of the
-rows, so that reading all again costs O(1) for each candidate that has gone since.
+many, the last ones are cut off. How many there are says `livejoin.plan.operators.candidates`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from livejoin.dataflow.stores.candidates import (
     Candidates,
     first_candidates,
     horizon_words,
-    wanted,
 )
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder, Text
@@ -36,6 +34,7 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import top_k as kernel
 from livejoin.kernels.values import row_order
+from livejoin.plan.operators.candidates import wanted
 from livejoin.query.orders import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
@@ -94,6 +93,11 @@ class TopKStore(OrderedState):
         found: Words = m[kernel.H_FIRST_WORDS : kernel.H_FIRST_WORDS + int(m[kernel.H_HORIZON])]
         return found
 
+    @property
+    def rows(self) -> int:
+        """Rows of the input, about."""
+        return int(self.arena.words[kernel.H_ROWS])
+
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes.
 
@@ -134,7 +138,7 @@ class TopKStore(OrderedState):
 
         Args:
             values: The order words of the rows.
-            weights: What is added to the multiplicity of each.
+            weights: The change of the multiplicity of each.
             versions: The version of each change.
             reads: Whether the input may be read for more candidates.
         """
@@ -192,7 +196,7 @@ class TopKStore(OrderedState):
         after = self.horizon.copy()
         leaving = -int(weights[weights < 0].sum())
         with _READING:
-            found = first_candidates(self._below, self.order, self.codec, after, self._needed + leaving)
+            found = first_candidates(self._below, self.order, self.codec, after, self._needed + leaving, self.rows)
         places = np.empty(weights.shape[0], np.int64)
         count, _ = kernel.between(values, weights, after, found.horizon, places)
         changed, back = np.take(values, places[:count], axis=1), -weights[places[:count]]
@@ -203,6 +207,8 @@ class TopKStore(OrderedState):
 
     def _bring(self, values: Words, weights: Words) -> None:
         """Put rows behind the horizon into the tree."""
+        if not weights.shape[0]:
+            return
         order = _nearly_sorted(values)
         values, weights = np.take(values, order, axis=1), weights[order]
         self._in_pieces(lambda m, plan, text: kernel.bring(m, plan, values, weights, text))
@@ -228,14 +234,15 @@ class TopKStore(OrderedState):
         entries = int(m[nodes.T_ENTRIES])
         if self._below is None or entries <= self._most:
             return
-        many = wanted(int(m[kernel.H_ROWS]), self._needed)
-        if entries > _TOO_MANY * many:
+        many = wanted(self.rows, self._needed)
+        self._most = _TOO_MANY * many
+        if entries > self._most:
             kernel.place_horizon(m, many, horizon_words(self.order.kinds))
             text = self.order.text(self.codec)
             while kernel.cut_off(m, self.plan, text) != k.DONE:
                 pass
-            entries = int(m[nodes.T_ENTRIES])  # of rows that their first words do not tell apart all stay
-        self._most = max(_TOO_MANY * many, 2 * entries)
+            # Of rows that their first words do not tell apart all stay.
+            self._most = max(self._most, 2 * int(m[nodes.T_ENTRIES]))
 
     def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
         """The result in its order, equal rows once with their multiplicity, in batches of at most ``capacity`` rows.

@@ -62,9 +62,7 @@ def check(m: Words, plan: Words, text: Any) -> None:
     if width:
         horizon = m[kernel.H_FIRST_WORDS :][:width].tolist()
         assert total >= end or begin == end, "there are candidates enough"
-        assert all(m[one + o.E_WORDS :][:width].tolist() <= horizon for one in entries), (
-            "no candidate is behind"
-        )
+        assert all(m[one + o.E_WORDS :][:width].tolist() <= horizon for one in entries), "no candidate is behind"
     rank, inside = 0, []
     for entry in entries:
         word = int(m[entry + o.E_COUNT])

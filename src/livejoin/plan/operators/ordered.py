@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from livejoin.plan.identity import Identity, said_keys, said_types
+from livejoin.plan.operators.candidates import SHARE
 from livejoin.plan.operators.operator import Families, PlanOperator, many
 from livejoin.query.orders import (
     EVERY_RANK,
@@ -57,10 +58,18 @@ class TopKOperator(PlanOperator):
         some = f"the first {self.limit}{skipped} rows"
         if self.limit >= EVERY_ROW:
             some = f"all rows but the first {self.offset}"
-        yield f"{some}: all rows are stored in order, and a row that changes costs O(log rows)"
+        if self.limit >= EVERY_ROW:
+            yield f"{some}: all rows are stored in order, and a row that changes costs O(log rows)"
+            return
+        yield (
+            f"{some}: these and some behind them are stored in order, about one of {SHARE} rows. A row that changes "
+            "further behind costs O(1), another one O(log rows), amortised: where so many of the stored ones have gone "
+            "that the others may not do, all rows are read again"
+        )
 
     def kept(self, above: str) -> tuple[tuple[Operator, str], ...]:
-        return ((self.input, f"each row, in order {_LOOK_UP}"),)
+        which = "each row" if self.limit >= EVERY_ROW else "some more rows than the first ones"
+        return ((self.input, f"{which}, in order {_LOOK_UP}"),)
 
 
 @dataclass(frozen=True, eq=False)

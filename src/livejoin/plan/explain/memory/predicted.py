@@ -34,11 +34,14 @@ from livejoin.plan.operators import (
     TopKOperator,
     upwards,
 )
+from livejoin.plan.operators.candidates import wanted
+from livejoin.query.orders import EVERY_ROW
 from livejoin.search.statistics import Statistics
 from livejoin.words import WORD_BYTES
 
 # Words beside the columns of a row.
 _ORDERED = 4.8  # an entry, and its share of the nodes of a tree
+_CANDIDATES = 1.2  # times as many rows are kept of an order as are wanted: once to twice when they are loaded
 _PARTITIONED = 6.7  # and the blocks of partitions
 _AS_OF = 6.1
 _SUM = 3.0  # of an entry, and of its share of the nodes
@@ -114,7 +117,7 @@ class _Parts:
             case AggregateOperator():
                 return self._groups(plan)
             case TopKOperator():
-                return self._unequal(plan.input), len(plan.input.types) + _ORDERED, "rows, those behind the limit too"
+                return self._first(plan), len(plan.input.types) + _ORDERED, "first rows, and some behind them"
             case RankedOperator():
                 return self._unequal(plan.input), len(plan.input.types) + _PARTITIONED, "rows in order"
             case RunningOperator():
@@ -142,6 +145,13 @@ class _Parts:
             case _:
                 below, width = plan.below[0], len(plan.types) + STORED
                 return self.rows(below), width, "rows"
+
+    def _first(self, plan: TopKOperator) -> tuple[float, bool]:
+        """The rows that are kept of an order."""
+        rows, is_bound = self._unequal(plan.input)
+        if plan.limit >= EVERY_ROW or rows == math.inf:
+            return rows, is_bound
+        return min(rows, _CANDIDATES * wanted(int(rows), plan.offset + plan.limit)), is_bound
 
     def _different(self, plan: SetOperator) -> tuple[float, bool]:
         """The different rows of all inputs."""
