@@ -6,9 +6,9 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
-from livejoin.state.objects import Data, Listed
+from livejoin.state.objects import Data, Listed, Objects
 
 URL = "s3://bucket/shop"
 
@@ -63,6 +63,36 @@ class ForgetfulObjects(MemoryObjects):
 
 class Killed(BaseException):
     """The process ends here."""
+
+
+class Seen(Objects, Protocol):
+    """A store as one process sees it, with faults.
+
+    Attributes:
+        chance: How often there is one; may be changed.
+        happened: How many there were, by kind.
+        is_dead: Whether the process has ended.
+    """
+
+    chance: float
+    happened: Counter[str]
+    is_dead: bool
+
+    def kill(self) -> None:
+        """End the process."""
+
+    def land(self) -> None:
+        """Let the requests arrive that are under way."""
+
+
+Sight: TypeAlias = Callable[[random.Random, float], Seen]
+"""Makes one store as a further process sees it, from what draws the faults and how often there is one."""
+
+
+def in_memory() -> Sight:
+    """A new store in memory, as processes see it."""
+    inner = MemoryObjects()
+    return lambda draw, chance: FaultyObjects(inner, draw, chance)
 
 
 FAULTS = ("refused", "lost", "twice", "late", "cut before", "cut behind")

@@ -17,7 +17,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -321,9 +321,15 @@ class ObstoreObjects:
         return sorted((one for one in found if one.key.startswith(under)), key=lambda one: one.key)
 
     def remove(self, keys: Sequence[str]) -> None:
-        with self._asked():
-            for begin in range(0, len(keys), 1000):
-                self._ask.delete(self._store, list(keys[begin : begin + 1000]))
+        for begin in range(0, len(keys), 1000):
+            some = list(keys[begin : begin + 1000])
+            try:
+                with self._asked():
+                    self._ask.delete(self._store, some)
+            except FileNotFoundError:  # so Google says; it is not said which of the others are gone
+                for key in some:
+                    with suppress(FileNotFoundError), self._asked():
+                        self._ask.delete(self._store, key)
 
 
 def _allows_http() -> bool:
