@@ -67,6 +67,36 @@ def test_a_long_storm_on_the_way_to_a_store() -> None:
         assert happened[kind] or faults < 300, f"{kind} did not happen: {happened}"
 
 
+def test_what_a_batch_asks_of_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two objects and two looks a batch; a snapshot is some requests, however many batches it takes over."""
+    inner = MemoryObjects()
+    stream, edges = Stream(place(inner)), [(number, number % 7) for number in range(100)]
+    engine = stream.open(job(TABLES, VIEWS))
+    monkeypatch.setattr(pace, "LEAST", 1 << 30)
+    monkeypatch.setattr(pace, "MOST_BATCHES", 20)
+    each, sent = [], []
+    for number in range(50):
+        inner.asked.clear()
+        before = inner.bytes_in
+        stream.run(number, {"G": edges})
+        engine.history.snapshots.wait()
+        each.append(dict(inner.asked))
+        sent.append(inner.bytes_in - before)
+    assert each[0] == {"create": 2, "list": 2}
+    of_snapshots = [one for one in each if one != each[0]]
+    assert len(of_snapshots) == 2
+    for one in of_snapshots:
+        assert one.pop("create") == 3
+        assert sum(one.values()) <= 12, one
+    plain = sorted(size for size, asked in zip(sent, each, strict=True) if asked == each[0])
+    assert plain[-1] < 1400  # 100 rows of two numbers, a note, and two marks
+    inner.asked.clear()
+    stream.open(job(TABLES, VIEWS))
+    assert inner.asked["create"] == 1  # the epoch
+    assert inner.asked["read"] <= 24  # two a batch behind the snapshot, and the snapshot
+    assert inner.asked["list"] <= 8
+
+
 def test_a_request_that_comes_when_its_batch_is_long_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second query took over, and has done batch 1 and removed it, when the request of the first one arrives."""
     inner, declared = MemoryObjects(), job(TABLES, VIEWS)

@@ -21,11 +21,13 @@ class MemoryObjects:
     def __init__(self) -> None:
         self.there: dict[str, bytes] = {}
         self.asked = Counter[str]()
+        self.bytes_in = 0
         self._turn = threading.Lock()
 
     def create(self, key: str, data: Data) -> None:
         with self._turn:
             self.asked["create"] += 1
+            self.bytes_in += len(data)
             if key in self.there:
                 raise FileExistsError(key)
             self.there[key] = bytes(data)
@@ -33,6 +35,7 @@ class MemoryObjects:
     def put(self, key: str, data: Data) -> None:
         with self._turn:
             self.asked["put"] += 1
+            self.bytes_in += len(data)
             self.there[key] = bytes(data)
 
     def read(self, key: str, begin: int = 0, size: int | None = None) -> bytes:

@@ -232,6 +232,27 @@ def test_what_a_commit_asks_of_a_store(store: MemoryObjects) -> None:
             db.apply("orders", [(number, "a", 1)])
         db.views["totals"].to_arrow()
         assert store.asked == {"create": 10}
+        before = store.bytes_in
+        db.apply("orders", [(number, "a", 1) for number in range(1000, 2000)])
+        assert store.bytes_in - before < 1000 * 24 + 300  # three values of 8 bytes a row, heads and names
+        assert store.asked == {"create": 11}
+
+
+def test_what_a_commit_asks_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request, and nothing that obstore asks beside it; the lease beats besides."""
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
+    with object_server() as server:
+        for name, value in environment_of_s3(server.url).items():
+            monkeypatch.setenv(name, value)
+        with livejoin.open("s3://bucket/shop") as db:
+            opened = dict(server.asked)
+            db.execute(SHOP)
+            server.asked.clear()
+            for number in range(10):
+                db.apply("orders", [(number, "a", 1)])
+            assert server.asked == {"create": 10}
+    assert sum(opened.values()) <= 15, opened
 
 
 def test_with_batch_many_commits_are_one_object(store: MemoryObjects) -> None:
