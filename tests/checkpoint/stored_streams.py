@@ -37,6 +37,7 @@ def hurried_streams() -> Iterator[None]:
     with (
         mock.patch.object(objects_module, "PATIENCE", 0.02),
         mock.patch.object(objects_module, "_FIRST_PAUSE", 0.001),
+        mock.patch.object(objects_module, "_RACES", 0),  # threads would draw faults in any order
         mock.patch.object(pace, "LEAST", 1),
     ):
         yield

@@ -19,7 +19,7 @@ from folder_objects import FolderObjects, store_in
 from livejoin.checkpoint import read_checkpoint
 from livejoin.checkpoint.log import Log
 from livejoin.cli.run import run_pipeline
-from livejoin.errors import LivejoinError, PipelineError, StateError
+from livejoin.errors import LivejoinError, PipelineError, StateError, StorageError
 from livejoin.pipeline import clear, is_begun, load
 from livejoin.spark import RunOptions, maintain, streaming
 from livejoin.spark.checkpoint_lock import lock_checkpoint
@@ -181,6 +181,21 @@ def test_places_in_a_store_that_are_refused(
     with pytest.raises(PipelineError, match=says):
         maintain(spark, {"v": "SELECT a FROM G"}, {"G": edges.stream}, path=path, checkpoint=checkpoint)
     assert not list((tmp_path / "bucket").iterdir())
+
+
+def test_a_store_that_refuses_spark_is_told_in_one_line(
+    spark: SparkSession, tmp_path: Path, url: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with other credentials than those of livejoin: its own half can be written."""
+    edges, views = Edges(spark, tmp_path / "in"), {"v": "SELECT a, b FROM G"}
+    edges.put((1, 2))
+    with monkeypatch.context() as patched:
+        patched.setattr(streaming, "hadoop_path", lambda _: "s3a://bucket/blocked/spark")
+        (tmp_path / "bucket" / "blocked").write_text("no folder")
+        with pytest.raises(StorageError, match=r"Spark cannot write its half of .*/half': java\.\w+") as told:
+            edges.run(url("half"), views)
+    assert "\n" not in str(told.value)
+    assert told.value.__suppress_context__
 
 
 def test_what_is_for_folders_is_refused(spark: SparkSession, tmp_path: Path, url: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -61,6 +62,16 @@ class ForgetfulObjects(MemoryObjects):
     """A store that does not know If-None-Match."""
 
     def create(self, key: str, data: Data) -> None:
+        self.put(key, data)
+
+
+class HastyObjects(MemoryObjects):
+    """A store that looks whether an object is there, and then writes it; of two at once both are told yes."""
+
+    def create(self, key: str, data: Data) -> None:
+        if key in self.there:
+            raise FileExistsError(key)
+        time.sleep(0.01)
         self.put(key, data)
 
 

@@ -35,6 +35,7 @@ def hurried() -> Iterator[None]:
     with (
         mock.patch.object(objects_module, "PATIENCE", 0.02),
         mock.patch.object(objects_module, "_FIRST_PAUSE", 0.001),
+        mock.patch.object(objects_module, "_RACES", 0),  # threads would draw faults in any order
         mock.patch.object(lease, "GONE_SECONDS", 0.0),
         mock.patch.object(lease, "BEAT_SECONDS", 3600.0),
         mock.patch.object(lease, "_is_dead", lambda _: True),  # of a process that has ended, as far as one sees
@@ -173,13 +174,15 @@ def storm(seed: int, faults: int, sight: Sight | None = None) -> Counter[str]:
 
 def _opened_again(faulty: Seen) -> livejoin.Database:
     """Open it, in a process after the other where one fails."""
-    while True:
+    for _ in range(60):
         try:
             return opened(faulty)
-        except (LivejoinError, Killed):
+        except (LivejoinError, Killed) as error:
+            failure = error
             faulty.chance /= 2
             if faulty.is_dead:
                 faulty.is_dead = False
+    raise AssertionError("no start in sixty opened the database") from failure
 
 
 def _fold(db: livejoin.Database, seen_by: Sight, draw: random.Random) -> int:
