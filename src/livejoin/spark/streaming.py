@@ -252,8 +252,9 @@ def _started(writer: DataStreamWriter, state: Place) -> StreamingQuery:
         if not isinstance(state, StorePath):
             raise
         msg = (
-            f"Spark cannot write its half of the checkpoint in {str(state)!r}: {said(_thrown(error))}. livejoin can write "
-            "there; Spark finds the store, and its credentials, by settings of its own, as spark.hadoop.fs.s3a.endpoint"
+            f"Spark cannot write its half of the checkpoint in {str(state)!r}: {said(_thrown(error))}. livejoin can "
+            "write there; Spark finds the store, and its credentials, by settings of its own, as "
+            "spark.hadoop.fs.s3a.endpoint"
         )
         raise StorageError(msg) from None
 
