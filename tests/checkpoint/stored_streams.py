@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 import pytest
 from streams import Stream, job
@@ -31,15 +30,19 @@ VIEWS = {
 _CHANCE = 0.15
 
 
+def hurry(patch: pytest.MonkeyPatch) -> None:
+    """Let nobody wait for long, and snapshots come often."""
+    patch.setattr(objects_module, "PATIENCE", 0.02)
+    patch.setattr(objects_module, "_FIRST_PAUSE", 0.001)
+    patch.setattr(objects_module, "_RACES", 0)  # threads would draw faults in any order
+    patch.setattr(pace, "LEAST", 1)
+
+
 @contextmanager
 def hurried_streams() -> Iterator[None]:
-    """Let nobody wait for long, and snapshots come often."""
-    with (
-        mock.patch.object(objects_module, "PATIENCE", 0.02),
-        mock.patch.object(objects_module, "_FIRST_PAUSE", 0.001),
-        mock.patch.object(objects_module, "_RACES", 0),  # threads would draw faults in any order
-        mock.patch.object(pace, "LEAST", 1),
-    ):
+    """As `hurry`, for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        hurry(patch)
         yield
 
 

@@ -9,13 +9,12 @@ import os
 import pickle
 import random
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 from unittest import mock
 
 import pytest
-from stored_streams import TABLES, VIEWS, batches, expected, hurried_streams, place, storm
+from stored_streams import TABLES, VIEWS, batches, expected, hurry, place, storm
 from streams import Stream, job
 
 from faulty_proxy import FAULTS
@@ -30,9 +29,8 @@ from strategies import EXAMPLES
 
 
 @pytest.fixture(autouse=True)
-def hurried() -> Iterator[None]:
-    with hurried_streams():
-        yield
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
 
 
 _ENDS = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # in any thread
