@@ -5,117 +5,94 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 from unittest import mock
 
 import pytest
+from stored_streams import TABLES, VIEWS, batches, expected, hurry, place, storm
 from streams import Stream, job
 
+from faulty_proxy import FAULTS
 from livejoin.checkpoint import pace, read_checkpoint
 from livejoin.checkpoint.states import kept_state, rows_at
 from livejoin.errors import LivejoinError, StateError, StorageError
-from livejoin.state import objects as objects_module
 from livejoin.state import store_folder
-from livejoin.state.store_folder import StoreFolder, StorePath
-from memory_objects import FaultyObjects, Killed, MemoryObjects
+from livejoin.state.store_folder import StoreFolder
+from memory_objects import FaultyObjects, MemoryObjects, in_memory
+from proxied_objects import behind_proxies
 from strategies import EXAMPLES
-
-TABLES = {"G": "src BIGINT, dst BIGINT"}
-VIEWS = {
-    "hop2": "SELECT A.src AS a, A.dst AS b, B.dst AS c FROM G A JOIN G B ON A.dst = B.src",
-    "total": "SELECT COUNT(*) AS n, SUM(dst) AS s FROM G",
-}
 
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for long, and snapshots come often."""
-    monkeypatch.setattr(objects_module, "PATIENCE", 0.02)
-    monkeypatch.setattr(objects_module, "_FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(pace, "LEAST", 1)
+    hurry(monkeypatch)
 
 
-def place(objects: Any) -> StorePath:
-    return StorePath(objects, "livejoin")
+_ENDS = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # in any thread
 
 
-def batches(draw: random.Random) -> Iterator[dict[str, list[tuple[int, int]]]]:
-    while True:
-        yield {"G": [(draw.randrange(4), draw.randrange(4)) for _ in range(draw.randrange(1, 6))]}
-
-
-def expected(edges: Counter[tuple[int, int]]) -> Counter[Any]:
-    """The rows of ``hop2``."""
-    found: Counter[Any] = Counter()
-    for (a, b), times in edges.items():
-        for (c, d), others in edges.items():
-            if b == c:
-                found[a, b, d] += times * others
-    return found
-
-
-def held(stream: Stream, edges: Counter[tuple[int, int]]) -> None:
-    """Check that what was told, and what the engine has, is the result of all batches."""
-    assert stream.sum("hop2") == stream.held("hop2") == expected(edges)
-    total = Counter({(edges.total(), sum(dst * n for (_, dst), n in edges.items())): 1}) if edges else None
-    assert total is None or stream.sum("total") == total
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # a process ends in any thread
+@_ENDS
 @pytest.mark.parametrize("seed", range(max(3, EXAMPLES // 4)))
 def test_a_storm_loses_and_doubles_no_batch(seed: int) -> None:
-    draw = random.Random(seed)
-    inner, declared = MemoryObjects(), job(TABLES, VIEWS)
-    stream, edges, brought = Stream(place(inner)), Counter[tuple[int, int]](), batches(draw)
-    number, starts, faults, sleepers = 0, 0, Counter[str](), list[tuple[Stream, FaultyObjects]]()
-    objects = FaultyObjects(inner, draw)
-    while number < 25:
-        changes = next(brought)
-        for _ in range(60):
-            try:
-                if stream.engine is None or objects.is_dead:
-                    stream.engine = None  # a process that died closes nothing
-                    objects = FaultyObjects(inner, draw)
-                    stream.folder = place(objects)
-                    stream.open(declared)
-                    starts += 1
-                    objects.chance = 0.15
-                stream.run(number, changes)
-                break
-            except (LivejoinError, Killed):
-                objects.chance = 0.0
-                objects.land()  # what was under way arrives before the next start, or while it runs
-                faults += objects.happened
-                if not objects.is_dead and draw.random() < 0.3:
-                    asleep = Stream(stream.folder)
-                    asleep.engine, stream.engine = stream.engine, None  # it goes on later
-                    sleepers.append((asleep, objects))
-                elif not objects.is_dead:
-                    objects.is_dead = True
-        else:
-            raise AssertionError("no start in sixty brought the batch to its end")
-        objects.chance, before = 0.0, objects.chance
-        edges.update(changes["G"])
-        held(stream, edges)
-        number += 1
-        for asleep, _ in sleepers:
-            with pytest.raises(StateError, match="no longer that of this query"):
-                asleep.take(number, next(brought))
-            assert not asleep.output
-        sleepers.clear()
-        objects.chance = before
-    assert starts > 2
-    assert faults.total() > 5
-    assert stream.engine is not None
-    stream.engine.history.snapshots.wait()
-    stream.engine, stream.folder = None, place(inner)
-    stream.open(declared)
-    held(stream, edges)
+    happened = storm(seed, (25, 6), in_memory())
+    assert happened["starts"] > 2
+
+
+@_ENDS
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_a_storm_on_the_way_to_a_store(scheme: str) -> None:
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    with behind_proxies(scheme) as sight:
+        happened = storm(1, (8, 12), sight)
+    assert happened["starts"] > 1
+
+
+@_ENDS
+@pytest.mark.torture
+def test_a_long_storm_on_the_way_to_a_store() -> None:
+    """``LIVEJOIN_TORTURE`` faults; ``LIVEJOIN_S3`` may have the address of a server."""
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    faults = int(os.environ["LIVEJOIN_TORTURE"])
+    with behind_proxies() as sight:
+        happened = storm(int(os.environ.get("LIVEJOIN_SEED", "0")) + 100, (25, faults), sight)
+    print(dict(happened))
+    for kind in (*FAULTS, "starts", "sleepers"):
+        assert happened[kind] or faults < 300, f"{kind} did not happen: {happened}"
+
+
+def test_what_a_batch_asks_of_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two objects and two looks a batch; a snapshot is some requests, however many batches it takes over."""
+    inner = MemoryObjects()
+    stream, edges = Stream(place(inner)), [(number, number % 7) for number in range(100)]
+    engine = stream.open(job(TABLES, VIEWS))
+    monkeypatch.setattr(pace, "LEAST", 1 << 30)
+    monkeypatch.setattr(pace, "MOST_BATCHES", 20)
+    each, sent = [], []
+    for number in range(50):
+        inner.asked.clear()
+        before = inner.bytes_in
+        stream.run(number, {"G": edges})
+        engine.history.snapshots.wait()
+        each.append(dict(inner.asked))
+        sent.append(inner.bytes_in - before)
+    assert each[0] == {"create": 2, "list": 2}
+    of_snapshots = [one for one in each if one != each[0]]
+    assert len(of_snapshots) == 2
+    for one in of_snapshots:
+        assert one.pop("create") == 3
+        assert sum(one.values()) <= 12, one
+    plain = sorted(size for size, asked in zip(sent, each, strict=True) if asked == each[0])
+    assert plain[-1] < 1400  # 100 rows of two numbers, a note, and two marks
+    inner.asked.clear()
+    stream.open(job(TABLES, VIEWS))
+    assert inner.asked["create"] == 1  # the epoch
+    assert inner.asked["read"] <= 24  # two a batch behind the snapshot, and the snapshot
+    assert inner.asked["list"] <= 8
 
 
 def test_a_request_that_comes_when_its_batch_is_long_done_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,8 +220,10 @@ def test_a_folder_that_files_are_waited_for_in_is_there(folder: Path) -> None:
         ("check = true", "memory_limit = true", "run.memory_limit", 18, "memory_limit is True; allowed are"),
         ("check = true", 'spill_over = "4 G"', "run.spill_over", 18, "spill_over is '4 G'; allowed are"),
         ("check = true", "spill = 4", "run.spill", 18, "valid string"),
-        ("check = true", 'dead_letters = "gs://b/x"', "run.dead_letters", 18, "'gs://b/x' is not a local folder"),
-        ('path = "out"', 'path = "s3://b/x"', "sink.path", 14, "not a local folder: give a local or mounted folder"),
+        ("check = true", 'dead_letters = "gs://b"', "run.dead_letters", 18, "'gs://b' names no place in a bucket"),
+        ("check = true", 'spill = "gs://b/x"', "run.spill", 18, "'gs://b/x' is not a local folder"),
+        ('path = "out"', 'path = "hdfs://b/x"', "sink.path", 14, "not a local folder: give a local or mounted folder"),
+        ('path = "out"', 'path = "s3://me:pw@b/x"', "sink.path", 14, "'s3://b/x' has more than a bucket and a prefix"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused_with_key_and_line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 from collections.abc import Iterator, Mapping
@@ -12,10 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from rich.console import Console
 
 from folder_objects import FolderObjects, store_in
 from livejoin.checkpoint import read_checkpoint
-from livejoin.errors import LivejoinError, PipelineError, StateError
+from livejoin.checkpoint.log import Log
+from livejoin.cli.run import run_pipeline
+from livejoin.errors import LivejoinError, PipelineError, StateError, StorageError
+from livejoin.pipeline import clear, is_begun, load
 from livejoin.spark import RunOptions, maintain, streaming
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.sinks import ParquetSink
@@ -178,6 +183,21 @@ def test_places_in_a_store_that_are_refused(
     assert not list((tmp_path / "bucket").iterdir())
 
 
+def test_a_store_that_refuses_spark_is_told_in_one_line(
+    spark: SparkSession, tmp_path: Path, url: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with other credentials than those of livejoin: its own half can be written."""
+    edges, views = Edges(spark, tmp_path / "in"), {"v": "SELECT a, b FROM G"}
+    edges.put((1, 2))
+    with monkeypatch.context() as patched:
+        patched.setattr(streaming, "hadoop_path", lambda _: "s3a://bucket/blocked/spark")
+        (tmp_path / "bucket" / "blocked").write_text("no folder")
+        with pytest.raises(StorageError, match=r"Spark cannot write its half of .*/half': org\.apache\.\w+") as told:
+            edges.run(url("half"), views)
+    assert "\n" not in str(told.value)
+    assert told.value.__suppress_context__
+
+
 def test_what_is_for_folders_is_refused(spark: SparkSession, tmp_path: Path, url: Any) -> None:
     edges = Edges(spark, tmp_path / "in")
     with pytest.raises(PipelineError, match="mode='distributed' keeps the states of its cells in files"):
@@ -252,3 +272,74 @@ def test_dead_letters_are_in_the_store_too(spark: SparkSession, tmp_path: Path, 
     options = RunOptions(on_bad_rows="dead_letter", dead_letters=url("lettered/below"))
     with pytest.raises(PipelineError, match="lettered/below', which is dead_letters=, lies below"):
         maintain(spark, {"v": "SELECT a, b FROM G"}, {"G": wrong}, **(given | {"options": options}))
+
+
+FILE = """
+[tables.G]
+schema = "a BIGINT, b BIGINT"
+format = "json"
+path = "in"
+options = { maxFilesPerTrigger = 1 }
+
+[views.hop]
+sql = "SELECT x.a, y.b FROM G x JOIN G y ON x.b = y.a"
+
+[sink]
+kind = "parquet"
+path = "s3a://bucket/of file/out"
+
+[run]
+checkpoint = "s3a://bucket/of file/state"
+on_bad_rows = "dead_letter"
+dead_letters = "s3a://bucket/of file/letters"
+check = true
+"""
+
+
+def test_a_pipeline_file_with_urls_runs_goes_on_and_begins_anew(spark: SparkSession, tmp_path: Path, url: Any) -> None:
+    edges, bucket, said = Edges(spark, tmp_path / "in"), tmp_path / "bucket" / "of file", io.StringIO()
+    (tmp_path / "p.toml").write_text(FILE)
+    console = Console(file=said, width=120)
+
+    def run(fresh: bool = False) -> str:
+        said.truncate(0)
+        assert run_pipeline(tmp_path / "p.toml", fresh, None, None, None, console)
+        return said.getvalue()
+
+    edges.put((1, 2), (2, 3))
+    told = run()
+    assert "hop: DuckDB 1 rows, livejoin 1 rows: identical" in told
+    assert "deltas of hop   s3a://bucket/of file/out/hop/   1 file" in told
+    assert "read_parquet" not in told
+    with (tmp_path / "in" / "1.json").open("w") as stream:
+        stream.write('{"a": 3, "b": 1}\n{"a": "x", "b": 1}\n')
+    edges._files += 1
+    assert "hop: DuckDB 3 rows, livejoin 3 rows: identical" in run()
+    assert "hop: DuckDB 3 rows, livejoin 3 rows: identical" in run()
+    assert (bucket / "letters" / "G" / "part-00000001.parquet").exists()
+    slept = Log(store_path(url("of file/state")) / "livejoin" / "log", is_owner=True)
+    assert slept.epoch == 4
+    batch = slept.read(1)
+    (bucket / "state" / "mine.txt").write_text("mine")
+    clear(load(tmp_path / "p.toml"))
+    left = sorted(file.relative_to(bucket).as_posix() for file in bucket.rglob("*") if file.is_file())
+    assert [name for name in left if "/lease/" not in name] == ["state/livejoin/log/00000004.epoch", "state/mine.txt"]
+    assert not is_begun(load(tmp_path / "p.toml"))
+    assert "hop: DuckDB 3 rows, livejoin 3 rows: identical" in run(fresh=True)
+    with pytest.raises(StateError, match=r"another query has opened it since \(epoch 5, ours is 4\)"):
+        slept.append(batch)
+
+
+def test_what_does_not_go_with_a_checkpoint_in_a_store_is_told_by_its_key(tmp_path: Path, url: Any) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.json").write_text("")
+    for old, new, key, says in (
+        ("[views", 'arrival = "by-name"\n[views', "tables.G.arrival", "'by-name' copies files below the checkpoint"),
+        ('path = "in"', 'path = "in/0.json"', "tables.G.path", "is one file, which would be copied below"),
+        ("check = true", 'mode = "distributed"', "run.mode", "keeps the states of cells in files that it renames"),
+        ("file/out", "file/state/out", "sink.path", "lies below 's3a://bucket/of file/state'"),
+    ):
+        (tmp_path / "p.toml").write_text(FILE.replace(old, new))
+        with pytest.raises(PipelineError, match=says) as refused:
+            load(tmp_path / "p.toml")
+        assert refused.value.key == key

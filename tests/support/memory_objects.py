@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
-from livejoin.state.objects import Data, Listed
+from livejoin.state.objects import Data, Listed, Objects
 
 URL = "s3://bucket/shop"
 
@@ -21,11 +22,13 @@ class MemoryObjects:
     def __init__(self) -> None:
         self.there: dict[str, bytes] = {}
         self.asked = Counter[str]()
+        self.bytes_in = 0
         self._turn = threading.Lock()
 
     def create(self, key: str, data: Data) -> None:
         with self._turn:
             self.asked["create"] += 1
+            self.bytes_in += len(data)
             if key in self.there:
                 raise FileExistsError(key)
             self.there[key] = bytes(data)
@@ -33,6 +36,7 @@ class MemoryObjects:
     def put(self, key: str, data: Data) -> None:
         with self._turn:
             self.asked["put"] += 1
+            self.bytes_in += len(data)
             self.there[key] = bytes(data)
 
     def read(self, key: str, begin: int = 0, size: int | None = None) -> bytes:
@@ -61,8 +65,48 @@ class ForgetfulObjects(MemoryObjects):
         self.put(key, data)
 
 
+class HastyObjects(MemoryObjects):
+    """A store that looks whether an object is there, and then writes it; of two at once both are told yes."""
+
+    def create(self, key: str, data: Data) -> None:
+        if key in self.there:
+            raise FileExistsError(key)
+        time.sleep(0.01)
+        self.put(key, data)
+
+
 class Killed(BaseException):
     """The process ends here."""
+
+
+class Seen(Objects, Protocol):
+    """A store as one process sees it, with faults.
+
+    Attributes:
+        chance: How often there is one; may be changed.
+        happened: How many there were, by kind.
+        is_dead: Whether the process has ended.
+    """
+
+    chance: float
+    happened: Counter[str]
+    is_dead: bool
+
+    def kill(self) -> None:
+        """End the process."""
+
+    def land(self) -> None:
+        """Let the requests arrive that are under way."""
+
+
+Sight: TypeAlias = Callable[[random.Random, float], Seen]
+"""Makes one store as a further process sees it, from what draws the faults and how often there is one."""
+
+
+def in_memory() -> Sight:
+    """A new store in memory, as processes see it."""
+    inner = MemoryObjects()
+    return lambda draw, chance: FaultyObjects(inner, draw, chance)
 
 
 FAULTS = ("refused", "lost", "twice", "late", "cut before", "cut behind")

@@ -20,7 +20,7 @@ from livejoin.database.durable.fold_process import fold
 from livejoin.database.durable.places import StorePlace
 from livejoin.errors import LivejoinError, StateError
 from livejoin.state import objects as objects_module
-from memory_objects import URL, FaultyObjects, Killed, MemoryObjects
+from memory_objects import URL, Killed, Seen, Sight, in_memory
 from oracle import assert_same_rows
 
 Rows = Counter[tuple[int, int]]
@@ -35,6 +35,7 @@ def hurried() -> Iterator[None]:
     with (
         mock.patch.object(objects_module, "PATIENCE", 0.02),
         mock.patch.object(objects_module, "_FIRST_PAUSE", 0.001),
+        mock.patch.object(objects_module, "_RACES", 0),  # threads would draw faults in any order
         mock.patch.object(lease, "GONE_SECONDS", 0.0),
         mock.patch.object(lease, "BEAT_SECONDS", 3600.0),
         mock.patch.object(lease, "_is_dead", lambda _: True),  # of a process that has ended, as far as one sees
@@ -42,7 +43,7 @@ def hurried() -> Iterator[None]:
         yield
 
 
-def opened(faulty: FaultyObjects) -> livejoin.Database:
+def opened(faulty: Seen) -> livejoin.Database:
     """The database as a process opens it that sees the store so."""
     with mock.patch("livejoin.database.engine.open_objects", lambda _: faulty):
         db = livejoin.open(URL)
@@ -101,18 +102,23 @@ def check(db: livejoin.Database, rows: Rows) -> None:
     assert_same_rows(db.views["v"].to_arrow(), Counter(view_of(rows)), "the view")
 
 
-def storm(seed: int, faults: int) -> Counter[str]:
+def storm(seed: int, faults: int, sight: Sight | None = None) -> Counter[str]:
     """Commit, fold, open again and let two processes have the database, until there were so many faults.
+
+    Args:
+        seed: The seed of what is drawn.
+        faults: How many faults there are at least.
+        sight: The store as a process sees it; None for one in memory.
 
     Returns:
         What happened, by kind.
     """
     draw = random.Random(seed)
-    store = MemoryObjects()
+    seen_by = in_memory() if sight is None else sight
     happened = Counter[str]()
     rows, others = Rows(), list[Rows]()  # as they are; as they may be instead
     with hurried():
-        faulty = FaultyObjects(store, draw)
+        faulty = seen_by(draw, 0.0)
         db = opened(faulty)
         declare(db)
         db._check()
@@ -126,7 +132,7 @@ def storm(seed: int, faults: int) -> Counter[str]:
             else:
                 rows = after
             if not others and draw.random() < 0.3:
-                happened["folds"] += _fold(db, store, draw)
+                happened["folds"] += _fold(db, seen_by, draw)
             if not others and draw.random() < 0.9:
                 continue
             zombie = db if not faulty.is_dead and not others and draw.random() < 0.5 else None
@@ -138,8 +144,8 @@ def storm(seed: int, faults: int) -> Counter[str]:
                 faulty.kill()
             happened += faulty.happened
             faulty.happened.clear()
-            was, faulty = faulty, FaultyObjects(store, draw, 0.0 if zombie else _CHANCE / 3)
-            db = _opened_again(faulty, store, draw)
+            was, faulty = faulty, seen_by(draw, 0.0 if zombie else _CHANCE / 3)
+            db = _opened_again(faulty)
             was.land()  # what was under way for long
             seen = table_of(db)
             assert seen in [rows, *others], "the rows of no commit"
@@ -148,7 +154,7 @@ def storm(seed: int, faults: int) -> Counter[str]:
             db._check()
             if zombie is not None:
                 happened["zombies"] += 1
-                _outlive(zombie, was, rows, draw)
+                _outlive(zombie, was, rows, draw, seen_by)
                 faulty.chance = 0.0
                 given, after = change(db, rows, draw)
                 db.apply("G", given)
@@ -158,7 +164,7 @@ def storm(seed: int, faults: int) -> Counter[str]:
             db.close()
         faulty.land()
         happened += faulty.happened
-        db = opened(FaultyObjects(store, draw))
+        db = opened(seen_by(draw, 0.0))
         seen = table_of(db)
         assert seen in [rows, *others]
         check(db, seen)
@@ -166,22 +172,24 @@ def storm(seed: int, faults: int) -> Counter[str]:
     return happened
 
 
-def _opened_again(faulty: FaultyObjects, store: MemoryObjects, draw: random.Random) -> livejoin.Database:
+def _opened_again(faulty: Seen) -> livejoin.Database:
     """Open it, in a process after the other where one fails."""
-    while True:
+    for _ in range(60):
         try:
             return opened(faulty)
-        except (LivejoinError, Killed):
+        except (LivejoinError, Killed) as error:
+            failure = error
             faulty.chance /= 2
             if faulty.is_dead:
                 faulty.is_dead = False
+    raise AssertionError("no start in sixty opened the database") from failure
 
 
-def _fold(db: livejoin.Database, store: MemoryObjects, draw: random.Random) -> int:
+def _fold(db: livejoin.Database, seen_by: Sight, draw: random.Random) -> int:
     """Make a snapshot of what is complete, as the process beside does, while answers are lost."""
     log = db._contents.log
     assert log is not None
-    place = StorePlace(FaultyObjects(store, draw, _CHANCE / 3))
+    place = StorePlace(seen_by(draw, _CHANCE / 3))
     with suppress(LivejoinError, OSError, Killed):
         fold(place, log.segment)
         place.remove_before(log.segment)
@@ -189,7 +197,7 @@ def _fold(db: livejoin.Database, store: MemoryObjects, draw: random.Random) -> i
     return 0
 
 
-def _outlive(zombie: livejoin.Database, faulty: FaultyObjects, rows: Rows, draw: random.Random) -> None:
+def _outlive(zombie: livejoin.Database, faulty: Seen, rows: Rows, draw: random.Random, seen_by: Sight) -> None:
     """A process that does not know yet that another one has opened the database; it commits, and is refused."""
     given, _ = change(zombie, rows, draw)
     faulty.chance = 0.0
@@ -199,6 +207,6 @@ def _outlive(zombie: livejoin.Database, faulty: FaultyObjects, rows: Rows, draw:
         pass
     else:
         raise AssertionError("two processes have one database")
-    _fold(zombie, faulty.inner, draw)
+    _fold(zombie, seen_by, draw)
     with suppress(LivejoinError):
         zombie.close()

@@ -11,8 +11,11 @@ What is damaged has to be an error that names it; it is put back then. At the en
 output has to be its result over the rows that are left, by DuckDB. Behind each fault, what a reader
 finds of a view in the checkpoint has to be what its output adds up to by then.
 
-So many faults hit a pipeline that runs, of each kind, ``embedded`` and ``cells``, or of the one that is named; those
-that came too late are counted apart. The folder of a round whose output is wrong stays, and is named.
+In the kind ``stores`` a database and the engine of a checkpoint lie in an object store behind HTTP. What goes there and
+comes back is lost, torn, late, doubled or refused (`faulty_proxy`); ``LIVEJOIN_S3`` may have the address of a server.
+
+So many faults hit a pipeline that runs, of each kind, ``embedded``, ``cells`` and ``stores``, or of the one that is
+named; those that came too late are counted apart. The folder of a round whose output is wrong stays, and is named.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import store_faults
+import stored_streams
 from stream_cells import Cells
 from stream_files import Files
 from stream_servers import Servers, Stage
@@ -36,6 +41,7 @@ from stream_worker import Workers
 import kafka_broker
 import postgres_server
 from local_cluster import CLUSTER
+from proxied_objects import behind_proxies
 
 FAULTS = 10  # of a round
 
@@ -124,7 +130,18 @@ def cells(faults: int, dice: random.Random) -> Done:
         workers.close()
 
 
-KINDS = {"embedded": embedded, "cells": cells}
+def stores(faults: int, dice: random.Random) -> str:
+    """Faults on the way to an object store."""
+    seed = dice.randrange(1 << 30)
+    with behind_proxies() as sight:
+        database = store_faults.storm(seed, faults, sight)
+    with behind_proxies() as sight, stored_streams.hurried_streams():
+        checkpoint = stored_streams.storm(seed, (25, faults), sight)
+    told = (", ".join(f"{n} {what}" for what, n in some.most_common()) for some in (database, checkpoint))
+    return "database: {}; checkpoint: {}".format(*told)
+
+
+KINDS: dict[str, Callable[[int, random.Random], object]] = {"embedded": embedded, "cells": cells, "stores": stores}
 
 
 def main(faults: int, seed: int, kinds: Sequence[str]) -> None:

@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from faulty_proxy import FAULTS
+from proxied_objects import behind_proxies
 from torture.store_faults import storm
 
 SEED = int(os.environ.get("LIVEJOIN_SEED", "0"))
@@ -24,3 +26,23 @@ def test_a_store_with_many_faults() -> None:
     assert sum(happened.values()) - happened["folds"] - happened["zombies"] >= CASES
     for kind in ("refused", "lost", "twice", "late", "cut before", "cut behind", "folds", "zombies"):
         assert happened[kind], f"{kind} did not happen: {happened}"
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_the_way_to_a_store_with_some_faults(scheme: str) -> None:
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    with behind_proxies(scheme) as sight:
+        happened = storm(SEED + 7, 12, sight)
+    assert sum(happened.values()) >= 12
+
+
+@pytest.mark.torture
+def test_the_way_to_a_store_with_many_faults() -> None:
+    """Through obstore; ``LIVEJOIN_S3`` may have the address of a server on this machine."""
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    with behind_proxies() as sight:
+        happened = storm(SEED + 200, 2 * CASES, sight)
+    print(dict(happened))
+    assert sum(happened.values()) - happened["folds"] - happened["zombies"] >= CASES
+    for kind in (*FAULTS, "folds", "zombies"):
+        assert happened[kind] or CASES < 300, f"{kind} did not happen: {happened}"

@@ -52,8 +52,7 @@ class Log:
             epochs = sorted(_numbers(names, _EPOCH))
             self.epoch = epochs[-1] + 1 if epochs else 1
             self._publish(_epoch(self.epoch), b"")
-            for old in (*map(_epoch, epochs), *(name for name in names if _DRAFT.fullmatch(name))):
-                self._folder.remove(old)
+            self._folder.remove_all([*map(_epoch, epochs), *(name for name in names if _DRAFT.fullmatch(name))])
 
     def close(self) -> None:
         """Close the folder."""
@@ -146,12 +145,9 @@ class Log:
             StorageError: The disk refuses.
         """
         with self._asked("written"):
-            for number in self.batches():
-                if number <= batch_id:
-                    self._folder.remove(_batch(number))
-            for number in self.done():
-                if number <= batch_id:
-                    self._folder.remove(_done(number))
+            names = self._folder.names()
+            self._folder.remove_all([_batch(one) for one in sorted(_numbers(names, _BATCH)) if one <= batch_id])
+            self._folder.remove_all([_done(one) for one in sorted(_numbers(names, _DONE)) if one <= batch_id])
 
     def _listed(self, kind: re.Pattern[str]) -> list[int]:
         with self._asked("read"):
@@ -194,6 +190,11 @@ class Log:
         except (ValueError, KeyError, TypeError) as error:
             msg = f"{self.path / name} is damaged: {error}"
             raise StateError(msg) from error
+
+
+def is_epoch(name: str) -> bool:
+    """Whether a name is that of an opening, by which an opening of before is refused."""
+    return _EPOCH.fullmatch(name) is not None
 
 
 def _batch(batch_id: int) -> str:

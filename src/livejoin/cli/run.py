@@ -119,8 +119,8 @@ def _show_checks(checks: Sequence[ViewCheck], console: Console) -> bool:
 
 def _show_places(pipeline: Pipeline, console: Console) -> None:
     console.print("\nWhere things are:")
-    letters = pipeline.options.dead_letters
-    if isinstance(letters, Path) and letters.is_dir():
+    letters = None if pipeline.options.letters is None else pipeline.options.letters.place
+    if letters is not None and letters.is_dir():
         console.print(Text(f"  dead letters     {_short(letters)}/   the column _reason says why"), soft_wrap=True)
     if pipeline.output is None:
         console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
@@ -139,8 +139,9 @@ def _show_places(pipeline: Pipeline, console: Console) -> None:
         called = [_short(Path(sys.executable)), "-m", "livejoin"]
     again = shlex.join([*called, "run", _short(pipeline.file)])
     console.print("\nTry next:")
+    peeks = [("What changed, in all?", program)] if isinstance(pipeline.output, Path) else []
     for idea, command in (
-        ("What changed, in all?", program),
+        *peeks,
         ("Edit the SQL or the window in the file, and run it from the beginning:", f"{again} --fresh"),
         ("Kill a run half way (kill -9): this continues, nothing lost or repeated:", again),
     ):

@@ -10,11 +10,13 @@ rows in the engine differ from its files is then taken from the engine, and the 
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from livejoin.catalog import Catalog
 from livejoin.checkpoint import read_checkpoint
@@ -26,8 +28,10 @@ from livejoin.query.bound_query import Query
 from livejoin.query.session import reason
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
 from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.sinks.output_files import readable
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_query, to_duckdb
+from livejoin.state.store_folder import Place, named
 
 _TIMES = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 _TO_MICROSECONDS = {"milliseconds": "* 1000", "microseconds": "", "nanoseconds": "// 1000"}
@@ -81,7 +85,7 @@ def check(pipeline: Pipeline) -> list[ViewCheck]:
 
 
 def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[ViewCheck]:
-    database = read_checkpoint(pipeline.checkpoint)
+    database = read_checkpoint(named(pipeline.checkpoint))
     assert pipeline.output is not None  # a file with another sink and a check is refused
     sink = ParquetSink(pipeline.output)
     connection.execute("SET enable_progress_bar = false")
@@ -110,9 +114,7 @@ def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[
         connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS FROM {_quoted(view)}")
         views[view.lower()] = bind_query(sql, catalog, views, pipeline.options.allow_product)
         connection.register("maintained", kept)
-        files = [str(file) for file in sink.files(view)]
-        nothing = f"(SELECT *, 'insert' AS {CHANGE_TYPE} FROM maintained LIMIT 0)"
-        deltas = f"read_parquet({_listed(files)})" if files else nothing
+        deltas = _deltas(sink.files(view), connection)
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE differing AS "
             f"SELECT {columns}, sum(_r) AS _r, sum(_m) AS _m, sum(_d) AS _d FROM ("
@@ -133,6 +135,16 @@ def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[
         )
         connection.unregister("maintained")
     return results
+
+
+def _deltas(files: Sequence[Place], connection: duckdb.DuckDBPyConnection) -> str:
+    """DuckDB's text for the rows of the files of a view; those in a store are read by our own layer."""
+    if not files:
+        return f"(SELECT *, 'insert' AS {CHANGE_TYPE} FROM maintained LIMIT 0)"
+    if all(isinstance(file, Path) for file in files):
+        return f"read_parquet({_listed([str(file) for file in files])})"
+    connection.register("delivered", pa.concat_tables([pq.read_table(readable(file)) for file in files]))
+    return "delivered"
 
 
 def _check_read(source: FileSource, database: Database, connection: duckdb.DuckDBPyConnection) -> None:

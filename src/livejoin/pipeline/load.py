@@ -16,6 +16,7 @@ from livejoin.catalog import Catalog, tables_beside
 from livejoin.errors import (
     LivejoinError,
     PipelineError,
+    StateError,
     UnknownNameError,
 )
 from livejoin.pipeline.file_source import RefusedKey, file_source
@@ -41,7 +42,7 @@ from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 from livejoin.shown import meant
 from livejoin.spark.own_places import OwnPlace, overlaps
-from livejoin.spark.paths import local_path, not_local
+from livejoin.spark.paths import is_remote, local_path, not_local, output_place
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
@@ -55,6 +56,8 @@ from livejoin.sql import (
     read_models,
     violations_of,
 )
+from livejoin.state.objects import SCHEMES, check_url, scheme_of
+from livejoin.state.store_folder import Place
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,8 @@ class Pipeline:
         file: The pipeline file.
         sources: The tables that come from files, with these files.
         views: The SQL text of each view.
-        output: The folder of the deltas; None if they go elsewhere.
-        checkpoint: The folder of the state.
+        output: The folder of the deltas, or their place in a store; None if they go elsewhere.
+        checkpoint: The folder of the state, or its place in a store.
         trigger: Arguments of Spark's ``trigger``.
         check: Whether the result is compared with DuckDB at the end.
         spark: Settings of the Spark session.
@@ -80,8 +83,8 @@ class Pipeline:
     file: Path
     sources: Mapping[str, FileSource]
     views: Mapping[str, str]
-    output: Path | None
-    checkpoint: Path
+    output: Place | None
+    checkpoint: Place
     trigger: Mapping[str, Any]
     check: bool
     spark: Mapping[str, str]
@@ -172,7 +175,14 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     written["sink", "path"] = getattr(parsed.sink, "path", None)
     of_files = {name: table for name, table in parsed.tables.items() if isinstance(table, TableSource)}
     places = written | {("tables", name, "path"): table.path for name, table in of_files.items()}
-    wrong = {key: reason for key, place in places.items() if place and (reason := not_local(place)) is not None}
+    may_be_remote = {("run", "checkpoint"), ("run", "dead_letters")}
+    if isinstance(parsed.sink, ParquetOutput):
+        may_be_remote.add(("sink", "path"))
+    wrong = {
+        key: reason
+        for key, place in places.items()
+        if place and (reason := _wrong_place(place, key in may_be_remote)) is not None
+    }
     problems += [_Problem(key, reason) for key, reason in wrong.items()]
     sources: dict[str, FileSource] = {}
     servers, declared = _servers(parsed, folder, problems)
@@ -188,6 +198,8 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
             problems.append(_Problem(("tables", name, "schema"), str(error)))
     if not wrong:
         problems += _overlapping(written, sources, parsed, folder)
+    if is_remote(parsed.run.checkpoint):
+        problems += _beside_a_store(sources, parsed)
     views: dict[str, str] = {}
     for name, view in parsed.views.items():
         try:
@@ -214,8 +226,8 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         file=absolute,
         sources=sources,
         views=views,
-        output=folder / local_path(parsed.sink.path, "path") if isinstance(parsed.sink, ParquetOutput) else None,
-        checkpoint=folder / local_path(parsed.run.checkpoint, "checkpoint"),
+        output=_located(folder, parsed.sink.path, "path") if isinstance(parsed.sink, ParquetOutput) else None,
+        checkpoint=_located(folder, parsed.run.checkpoint, "checkpoint"),
         trigger={"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger},
         check=parsed.run.check,
         spark=parsed.run.spark,
@@ -227,6 +239,44 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     )
 
 
+def _located(folder: Path, path: str, key: str) -> Place:
+    """A place that a file names: a folder, relative to the file, or one in a store."""
+    return output_place(path, key) if is_remote(path) else folder / local_path(path, key)
+
+
+def _wrong_place(place: str, may_be_remote: bool) -> str | None:
+    """Why a place cannot be used; None if it can."""
+    if not may_be_remote or scheme_of(place) not in SCHEMES:
+        return not_local(place)
+    try:
+        check_url(place)
+    except StateError as error:
+        return str(error)
+    return None
+
+
+def _beside_a_store(sources: Mapping[str, FileSource], parsed: PipelineFile) -> Iterator[_Problem]:
+    """What does not go with a checkpoint in a store."""
+    if parsed.run.mode == "distributed":
+        message = "'distributed' keeps the states of cells in files that it renames; give a checkpoint in a folder"
+        yield _Problem(("run", "mode"), message)
+    for name, source in sources.items():
+        if source.table.static:
+            continue
+        if source.by_name:
+            message = (
+                "'by-name' copies files below the checkpoint, which is in a store; leave it out, and say sequence_by "
+                "where the order matters, or give a checkpoint in a folder"
+            )
+            yield _Problem(("tables", name, "arrival"), message)
+        elif source.place[0].is_file():
+            message = (
+                f"{str(source.path)!r} is one file, which would be copied below the checkpoint, that is in a store: "
+                "give the file a folder of its own, and name that"
+            )
+            yield _Problem(("tables", name, "path"), message)
+
+
 def _overlapping(
     written: Mapping[tuple[str, ...], str | None],
     sources: Mapping[str, FileSource],
@@ -236,7 +286,7 @@ def _overlapping(
     """Folders that are written to and are, or hold, or lie in another place."""
     keys = {".".join(key): key for key in written}
     places = [
-        OwnPlace(".".join(key), folder / local_path(path, key[-1])) for key, path in written.items() if path is not None
+        OwnPlace(".".join(key), _located(folder, path, key[-1])) for key, path in written.items() if path is not None
     ]
     for name, source in sources.items():
         path, below = source.place
@@ -271,8 +321,10 @@ def _add_models(views: dict[str, str], models: str | None, folder: Path, problem
 
 def _run_options(run: RunSettings, folder: Path) -> RunOptions:
     given = {one.name: getattr(run, one.name) for one in fields(RunOptions) if one.name in RunSettings.model_fields}
-    for name in ("spill", "dead_letters"):
-        given[name] = None if given[name] is None else folder / local_path(given[name], name)
+    if run.spill is not None:
+        given["spill"] = folder / local_path(run.spill, "spill")
+    if run.dead_letters is not None and not is_remote(run.dead_letters):
+        given["dead_letters"] = folder / local_path(run.dead_letters, "dead_letters")
     return RunOptions(**given)
 
 

@@ -272,7 +272,7 @@ class ParquetOutput(_Strict):
     """Deltas go to Parquet files: ``<path>/<view>/part-<batch>.parquet``.
 
     Args:
-        path: The parent folder, relative to the pipeline file.
+        path: The parent folder, relative to the pipeline file; or the URL of a place in an object store.
     """
 
     kind: Literal["parquet"]
@@ -357,7 +357,8 @@ class RunSettings(_Strict):
     """How the pipeline runs.
 
     Args:
-        checkpoint: The folder of the state, relative to the file.
+        checkpoint: The folder of the state, relative to the file; or the URL of a place in an object store, as
+            ``s3a://bucket/orders``.
         trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
         name: The name of the query on Spark's pages.
         memory_limit: The most memory for tables and the states of views; without it there is no limit.
@@ -377,7 +378,8 @@ class RunSettings(_Strict):
         on_bad_rows: The same for a bad row: a value that does not fit its column, a line that is no row, a word that
             ``_change_type`` does not know, a row on which an expression of a view fails, as ``1 / n`` where ``n`` is 0.
         max_bad_rows: How many changes of a batch may be left out; more of them end the run.
-        dead_letters: The folder for changes that are ``dead_letter``, relative to the file.
+        dead_letters: The folder for changes that are ``dead_letter``, relative to the file; or the URL of a place in an
+            object store.
         mode: Where views are kept: ``embedded``, in this process, or ``distributed``, in cells in the processes of
             Spark's executors.
         cells: How many cells, with ``mode = "distributed"``.

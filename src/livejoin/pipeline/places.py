@@ -25,6 +25,7 @@ from livejoin.spark.feeds import from_versions
 from livejoin.spark.paths import is_remote, local_path
 from livejoin.spark.sinks import ConsoleSink, Sink, TableSink
 from livejoin.sql import parse_columns
+from livejoin.state.store_folder import Place
 
 
 class Server(Protocol):
@@ -44,7 +45,7 @@ class Server(Protocol):
     def first_rows(self) -> str:
         """The rows that the first batches bring, as words; empty if that is not known beforehand."""
 
-    def clear(self, checkpoint: Path) -> None:
+    def clear(self, checkpoint: Place) -> None:
         """Remove what the server keeps for a checkpoint that is to be deleted."""
 
 
@@ -84,8 +85,8 @@ class _Postgres:
         sizes = self._client.table_sizes(given.url, given.publication, self._names, self._columns)
         return ", ".join(f"{name} ({_about(rows, size)})" for name, (rows, size) in sizes.items())
 
-    def clear(self, checkpoint: Path) -> None:
-        if (checkpoint / "spark").exists():  # else the slot may be somebody else's
+    def clear(self, checkpoint: Place) -> None:
+        if (checkpoint / "spark").is_dir():  # else the slot may be somebody else's
             self._client.drop_slot(self._settings.url, self._settings.slot)
 
 
@@ -114,7 +115,7 @@ class _Delta:
     def first_rows(self) -> str:
         return ""
 
-    def clear(self, checkpoint: Path) -> None:
+    def clear(self, checkpoint: Place) -> None:
         """Nothing: a Delta table keeps nothing for its readers."""
 
 
@@ -156,7 +157,7 @@ class _Kafka:
     def first_rows(self) -> str:
         return ""
 
-    def clear(self, checkpoint: Path) -> None:
+    def clear(self, checkpoint: Place) -> None:
         """Nothing: the broker keeps nothing for readers of a topic."""
 
 

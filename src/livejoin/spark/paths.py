@@ -23,8 +23,8 @@ _MAGIC = re.compile(r"([\\\[\]{}*?])")
 _WHOLE = "give the whole path"
 _WHY = (
     "give a local or mounted folder, with mode='distributed' one that all hosts see, as files are made there by "
-    "exclusive creation, and renamed. In an object store may be dead_letters=, and checkpoint= and path= of "
-    "maintain() without mode='distributed'"
+    "exclusive creation, and renamed. In an object store may be dead_letters, and the "
+    "checkpoint and the path of a pipeline without mode='distributed'"
 )
 
 

@@ -100,7 +100,7 @@ class FileSource:
         return -(-len(self.files()) // int(limit)) if limit.isdigit() and int(limit) else 1
 
 
-def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> DataFrame:
+def read_changes(spark: SparkSession, source: FileSource, scratch: Path | None) -> DataFrame:
     """A streaming frame over the files of a source; a batch frame for a static table.
 
     A line of JSON or CSV that is no row of the table, in the mode ``FAILFAST``, becomes a row with its text in
@@ -111,7 +111,8 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
     Args:
         spark: The session.
         source: The source.
-        scratch: A folder below the checkpoint, for files that have to be put in order first.
+        scratch: A folder below the checkpoint, for files that have to be put in order first; None where the
+            checkpoint is in a store, and no files have to.
 
     Raises:
         PipelineError: Spark reads no stream from a folder of that name.
@@ -124,6 +125,7 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
             raise SchemaError(msg)
     is_arranged = not source.table.static and (source.by_name or place.is_file())
     if is_arranged:
+        assert scratch is not None, "a pipeline with a checkpoint in a store is refused when it is read"
         place, pattern = scratch / quote(source.table.name, safe=""), ""
         arrange(source.files(), place)
     written = None

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from livejoin.checkpoint.engine import Engine, open_engine
 from livejoin.checkpoint.job import job_of
-from livejoin.errors import PipelineError, SchemaError
+from livejoin.errors import PipelineError, SchemaError, StorageError
 from livejoin.expressions import Expression, sql_of
 from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.distributed.start import cells_of, open_cells
-from livejoin.spark.failures import OF_SPARK
+from livejoin.spark.failures import OF_SPARK, said
 from livejoin.spark.job_names import described
 from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import MicroBatches
@@ -230,12 +232,36 @@ def start(  # noqa: PLR0913  # as maintain
         if options.name is not None:
             writer = writer.queryName(options.name)
         writer = writer.option("checkpointLocation", hadoop_path(spark_half(state)))
-        query = (writer.trigger(**trigger) if trigger else writer).start()
+        query = _started(writer.trigger(**trigger) if trigger else writer, state)
     except BaseException:
         lock.release()
         raise
     lock.hand_to(query)
     return MaintainedQuery(query, batches), batches
+
+
+def _started(writer: DataStreamWriter, state: Place) -> StreamingQuery:
+    """The query of a writer.
+
+    Raises:
+        StorageError: The checkpoint is in a store, and the store refuses Spark.
+    """
+    try:
+        return writer.start()
+    except Py4JJavaError as error:
+        if not isinstance(state, StorePath):
+            raise
+        msg = (
+            f"Spark cannot write its half of the checkpoint in {str(state)!r}: {said(_thrown(error))}. livejoin can "
+            "write there; Spark finds the store, and its credentials, by settings of its own, as "
+            "spark.hadoop.fs.s3a.endpoint"
+        )
+        raise StorageError(msg) from None
+
+
+def _thrown(error: Py4JJavaError) -> str:
+    """What Java said, without Python's line in front."""
+    return str(error).partition("\n: ")[2] or str(error)
 
 
 def _put_back(half: StorePath, engine: Engine) -> None:

@@ -199,6 +199,11 @@ class Folder:
         """The bytes of each file in it."""
         return {name: self.size(name) for name in self.names()}
 
+    def remove_all(self, names: Sequence[str]) -> None:
+        """As `remove`, of several, one after the other."""
+        for name in names:
+            self.remove(name)
+
     def remove(self, name: str) -> None:
         """Remove a folder in it with the files in that one; a link is removed and not followed."""
         if stat.S_ISDIR(system(os.stat, _plain(name), dir_fd=self._descriptor, follow_symlinks=False).st_mode):

@@ -17,7 +17,8 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -36,7 +37,9 @@ MARK_BYTES = 64
 """The first bytes of an object tell who made it: objects that `create_once` makes differ there."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_NOT_ALLOWED = re.compile(r"status code: 40[13]\b")
 _PROBE_SECONDS = 10.0
+_RACES, _RACERS = 3, 4  # of a probe
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 2.0
 _LONGEST = 300  # characters of what a store says that are shown
 
@@ -126,24 +129,35 @@ def create_once(objects: Objects, key: str, data: Data, patience: float | None =
 
 
 def check_creates_once(objects: Objects) -> None:
-    """Create an object twice, to see that the store refuses the second time.
+    """Create an object twice, and some by several threads at once, to see that the store refuses all but one.
+
+    A store that looks whether an object is there, and then writes it, creates it twice in a race; s3s-fs 0.14 does so
+    in 12 of 20 races of two.
 
     Raises:
         StateError: The store does not refuse.
         OSError: The store refuses altogether.
     """
-    key, text = f"probe/{uuid.uuid4().hex}", b"livejoin".ljust(MARK_BYTES)
-    create_once(objects, key, text, _PROBE_SECONDS)
+    keys = [f"probe/{uuid.uuid4().hex}" for _ in range(1 + _RACES)]
+    create_once(objects, keys[0], b"first".ljust(MARK_BYTES), _PROBE_SECONDS)
     try:
-        if create_once(objects, key, b"second".ljust(MARK_BYTES), _PROBE_SECONDS):
+        created = 1 + create_once(objects, keys[0], b"second".ljust(MARK_BYTES), _PROBE_SECONDS)
+        why = "does not know If-None-Match"
+        for key in keys[1:] if created == 1 else ():
+            with ThreadPoolExecutor(_RACERS) as pool:
+                marks = [b"%*d" % (MARK_BYTES, number) for number in range(_RACERS)]
+                told = pool.map(lambda mark: create_once(objects, key, mark, _PROBE_SECONDS), marks)  # noqa: B023
+                created = max(created, sum(told))
+            why = "looks whether an object is there, and writes it then, so that two may do so at once"
+        if created > 1:
             msg = (
                 f"the store of {objects.name!r} created one object twice, so that two processes could write one "
-                "log: it does not know If-None-Match. Use one that does, as S3, Google Cloud Storage and Azure do, or "
-                "a folder"
+                f"log: it {why}. Use one that creates an object once, as S3, Google Cloud Storage and Azure do, or a "
+                "folder"
             )
             raise StateError(msg)
     finally:
-        objects.remove([key])
+        objects.remove(keys)
 
 
 def again(ask: Callable[[], Any], patience: float | None = None) -> Any:
@@ -294,6 +308,8 @@ class ObstoreObjects:
         except (self._errors.BaseError, OSError) as error:
             if _has_no_bucket(error):
                 raise NoBucketError(_said(error)) from None
+            if _NOT_ALLOWED.search(str(error)):  # where it is asked for a list, obstore does not say so
+                raise PermissionError(_said(error)) from None
             raise OSError(_said(error)) from None
         except BaseException as error:
             if not _is_panic(error):
@@ -321,9 +337,15 @@ class ObstoreObjects:
         return sorted((one for one in found if one.key.startswith(under)), key=lambda one: one.key)
 
     def remove(self, keys: Sequence[str]) -> None:
-        with self._asked():
-            for begin in range(0, len(keys), 1000):
-                self._ask.delete(self._store, list(keys[begin : begin + 1000]))
+        for begin in range(0, len(keys), 1000):
+            some = list(keys[begin : begin + 1000])
+            try:
+                with self._asked():
+                    self._ask.delete(self._store, some)
+            except FileNotFoundError:  # so Google says; it is not said which of the others are gone
+                for key in some:
+                    with suppress(FileNotFoundError), self._asked():
+                        self._ask.delete(self._store, key)
 
 
 def _allows_http() -> bool:

@@ -60,6 +60,9 @@ class Files(Protocol):
     def remove(self, name: str) -> None:
         """Remove a file."""
 
+    def remove_all(self, names: Sequence[str]) -> None:
+        """Remove files, one after the other; in a store as many by one request as it takes."""
+
     def sync(self) -> None:
         """Make what was removed survive a loss of power."""
 
@@ -173,6 +176,10 @@ class StorePath:
         """Remove the object that it is, which may not be there."""
         again(lambda: self.objects.remove([self.below]))
 
+    def remove_all(self, keys: Sequence[str]) -> None:
+        """Remove objects below it, by the keys that `inside` gives."""
+        again(lambda: self.files.remove(keys))
+
     def clear(self) -> None:
         """Remove all below it."""
         again(lambda: self.files.remove([one.key for one in self.files.listed("")]))
@@ -202,6 +209,11 @@ def place_of(given: str | Path) -> Place:
     """The place that a path or a URL names; raises as `store_path`."""
     found = path_or_url(given) if isinstance(given, str) else given
     return found if isinstance(found, Path) else store_path(found)
+
+
+def named(place: Place) -> Path | str:
+    """A place as somebody gives it: a path, or a URL."""
+    return place if isinstance(place, Path) else str(place)
 
 
 def at(place: Place) -> Files:
@@ -244,7 +256,11 @@ class StoreFolder:
             raise FileExistsError(name)
 
     def remove(self, name: str) -> None:
-        again(lambda: self._objects.remove([name]))
+        self.remove_all([name])
+
+    def remove_all(self, names: Sequence[str]) -> None:
+        if names:
+            again(lambda: self._objects.remove(names))
 
     def sync(self) -> None:
         """Nothing: what a store has answered stays."""

@@ -1,4 +1,7 @@
-"""A database in S3, as moto's server is one, by obstore; `torture.test_store_faults` has faults, without a server."""
+"""A database in a store by obstore: in ours (`object_server`), in moto's server, or in the one of ``LIVEJOIN_STORE``.
+
+`tests/torture/test_store_faults.py` has faults.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -21,36 +26,36 @@ from livejoin.database.durable.places import StorePlace
 from livejoin.errors import StateError, StorageError
 from livejoin.state import objects as objects_module
 from livejoin.state.objects import create_once, open_objects
-from memory_objects import ForgetfulObjects, MemoryObjects
+from memory_objects import ForgetfulObjects, HastyObjects, MemoryObjects
+from object_server import SECRET, environment_of_google, environment_of_s3, object_server
 
-SECRET = "a-secret-of-mine"
 SHOP = """
     CREATE TABLE IF NOT EXISTS orders (id BIGINT PRIMARY KEY, customer STRING, amount BIGINT);
     CREATE VIEW IF NOT EXISTS totals AS SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer
 """
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
-    """An S3 with a bucket; the URL of the bucket."""
+@pytest.fixture(scope="module", params=["given"] if "LIVEJOIN_STORE" in os.environ else ["ours", "moto"])
+def s3(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a bucket: in a store of ours, in moto's, or as ``LIVEJOIN_STORE`` and the environment have it."""
     pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
-    server = pytest.importorskip("moto.server", reason="pip install 'livejoin[s3-tests]'")
-    running = server.ThreadedMotoServer(port=0, verbose=False)
-    running.start()
-    endpoint = f"http://127.0.0.1:{running.get_host_and_port()[1]}"
-    environment = {
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": "somebody",
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_REGION": "us-east-1",
-        "AWS_ALLOW_HTTP": "true",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
+    with ExitStack() as stack:
+        if request.param == "given":
+            yield f"{os.environ['LIVEJOIN_STORE']}/{uuid.uuid4().hex}"
+            return
+        if request.param == "ours":
+            endpoint = stack.enter_context(object_server()).url
+        else:
+            server = pytest.importorskip("moto.server", reason="pip install 'livejoin[s3-tests]'")
+            running = server.ThreadedMotoServer(port=0, verbose=False)
+            running.start()
+            stack.callback(running.stop)
+            endpoint = f"http://127.0.0.1:{running.get_host_and_port()[1]}"
+            urllib.request.urlopen(urllib.request.Request(f"{endpoint}/bucket", method="PUT")).close()
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for name, value in environment_of_s3(endpoint).items():
             patch.setenv(name, value)
-        urllib.request.urlopen(urllib.request.Request(f"{endpoint}/bucket", method="PUT")).close()
         yield "s3://bucket"
-    running.stop()
 
 
 def totals(db: livejoin.Database) -> dict[str, int]:
@@ -155,10 +160,53 @@ def test_one_of_many_creates_an_object(s3: str) -> None:
 
 
 def test_a_bucket_that_is_not_there(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_home, "_PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(objects_module, "_PROBE_SECONDS", 0.1)
     with pytest.raises(StorageError, match="could not be opened") as refused:
-        livejoin.open("s3://nowhere/shop")
+        livejoin.open(f"{s3.partition(':')[0]}://nowhere/shop")
     assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(("scheme", "environment"), [("s3", environment_of_s3), ("gs", environment_of_google)])
+def test_both_protocols_say_the_same(
+    scheme: str, environment: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    with object_server() as server:
+        for name, value in environment(server.url).items():
+            monkeypatch.setenv(name, value)
+        objects = open_objects(f"{scheme}://bucket/a b")
+        assert create_once(objects, "x/1", b"%64d" % 1)
+        assert not create_once(objects, "x/1", b"%64d" % 2)
+        with pytest.raises(FileExistsError, match="already exists"):
+            objects.create("x/1", b"3")
+        assert objects.read("x/1", 60, 99) == b"   1"
+        for number in range(2, 120):
+            objects.put(f"x/{number}", b"?" * number)
+        assert sorted(one.size for one in objects.listed("x/") if one.key != "x/1") == list(range(2, 120))
+        objects.remove(["x/1", "not there", "x/2", "nor this"])  # Google says 404
+        assert [one.key for one in objects.listed("x/3")] == ["x/3", *(f"x/3{n}" for n in range(10))]
+        assert len(objects.listed("")) == 117
+        with pytest.raises(FileNotFoundError):
+            objects.read("x/1")
+
+
+@pytest.mark.parametrize("wrong", ["AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL"])
+def test_an_environment_that_is_wrong(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told at once and in one line, without the secret."""
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    with object_server() as server:
+        for name, value in environment_of_s3(server.url).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(objects_module, "_PROBE_SECONDS", 0.1)
+        monkeypatch.setenv(wrong, "nobody" if wrong == "AWS_ACCESS_KEY_ID" else "http://127.0.0.1:1")
+        with pytest.raises(StorageError, match="'s3://bucket/shop' could not be opened") as refused:
+            livejoin.open("s3://bucket/shop")
+        if wrong == "AWS_ACCESS_KEY_ID":
+            with pytest.raises(PermissionError, match="InvalidAccessKeyId"):  # asking again would not help
+                open_objects("s3://bucket/shop").listed("")
+    assert ("(InvalidAccessKeyId)" if wrong == "AWS_ACCESS_KEY_ID" else "error sending request") in str(refused.value)
+    assert SECRET not in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.fixture
@@ -178,6 +226,14 @@ def test_a_store_that_creates_twice_is_refused(monkeypatch: pytest.MonkeyPatch) 
     assert not found.there
 
 
+def test_a_store_that_creates_twice_at_once_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = HastyObjects()
+    monkeypatch.setattr("livejoin.database.engine.open_objects", lambda _: found)
+    with pytest.raises(StateError, match="looks whether an object is there, and writes it then"):
+        livejoin.open("s3://bucket/shop")
+    assert not found.there
+
+
 def test_what_a_commit_asks_of_a_store(store: MemoryObjects) -> None:
     """One request a commit; nothing for a call that changes nothing."""
     with livejoin.open("s3://bucket/shop") as db:
@@ -187,6 +243,28 @@ def test_what_a_commit_asks_of_a_store(store: MemoryObjects) -> None:
             db.apply("orders", [(number, "a", 1)])
         db.views["totals"].to_arrow()
         assert store.asked == {"create": 10}
+        before = store.bytes_in
+        db.apply("orders", [(number, "a", 1) for number in range(1000, 2000)])
+        assert store.bytes_in - before < 1000 * 24 + 300  # three values of 8 bytes a row, heads and names
+        assert store.asked == {"create": 11}
+
+
+def test_what_a_commit_asks_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request, and nothing that obstore asks beside it; the lease beats besides."""
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
+    with object_server() as server:
+        for name, value in environment_of_s3(server.url).items():
+            monkeypatch.setenv(name, value)
+        with livejoin.open("s3://bucket/shop") as db:
+            opened = dict(server.asked)
+            db.execute(SHOP)
+            server.asked.clear()
+            for number in range(10):
+                db.apply("orders", [(number, "a", 1)])
+            assert server.asked == {"create": 10}
+    races = 3 * 4  # of the probe, of which all but one look afterwards who has won
+    assert sum(opened.values()) <= 15 + 2 * races, opened
 
 
 def test_with_batch_many_commits_are_one_object(store: MemoryObjects) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -33,10 +34,20 @@ _NOTHING = "-"  # Spark's line for a source that has read nothing
 
 
 _MOVES = "spark-moves"
+_HALF = re.compile(rf"spark(-\d+-[0-9a-f]{{8}})?|{_MOVES}")
 
 Frame = DataFrame | StreamPart
 Streams = dict[tuple[str, ...], int]
 """The tables of each stream, and how many of Spark's sources that has, in the order of these."""
+
+
+def is_spark_half(name: str) -> bool:
+    """Whether a name in a checkpoint in a store is of what Spark has there, or had, or of the objects that say where.
+
+    >>> [is_spark_half(name) for name in ("spark", "spark-1-0a1b2c3d", "spark-moves", "spark.log")]
+    [True, True, True, False]
+    """
+    return _HALF.fullmatch(name) is not None
 
 
 def spark_half(checkpoint: Place) -> Place:
