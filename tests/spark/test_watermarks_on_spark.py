@@ -135,6 +135,22 @@ def test_windows_are_told_once_over_restarts(
     assert read_view(spark, tmp_path / "ckpt", "closed").count() == source.told.total()
 
 
+def test_cells_close_the_same_windows(spark: SparkSession, tmp_path: Path, places: dict[str, Any]) -> None:
+    """Over a restart with another number of cells."""
+    source = Stream(tmp_path / "in", 5)
+    reports: list[Any] = []
+    for cells in (2, 3):
+        source.write(4)
+        frame = source.frame(spark).withWatermark("ts", "10 minutes")
+        more = {"mode": "distributed", "cells": cells, "on_batch": reports.append}
+        assert maintain(spark, VIEWS, {"E": frame}, **places, **more).awaitTermination(240)
+    assert [report.late for report in reports] == [len(late) for late in source.late]
+    assert sum(map(len, source.late)) > 3
+    is_closed_batch_by_batch(tmp_path / "out" / "closed", source.closed)
+    assert sum_of(tmp_path / "out" / "open") == Counter(Counter(row[1] for row in source.accepted).items())
+    assert read_view(spark, tmp_path / "ckpt", "closed").count() == source.told.total()
+
+
 def test_late_rows_become_dead_letters(spark: SparkSession, tmp_path: Path, places: dict[str, Any]) -> None:
     source = Stream(tmp_path / "in", 8)
     source.write(6)
@@ -220,8 +236,6 @@ def test_contradictions_are_refused(spark: SparkSession, tmp_path: Path, places:
     for made, message in refused:
         with pytest.raises(SchemaError, match=message):
             maintain(spark, VIEWS, {"E": made()}, **places)
-    with pytest.raises(PipelineError, match="which mode='distributed' does not keep yet: use mode='embedded'"):
-        maintain(spark, VIEWS, {"E": marked}, **places, mode="distributed", cells=2)
     assert stream(both, watermark=("ts", 10 * MINUTE)).declared("E").settings.watermark == ("ts", 10 * MINUTE)
     assert stream(marked).declared("E").settings.watermark == ("ts", 10 * MINUTE)
 

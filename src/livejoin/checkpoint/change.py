@@ -140,10 +140,15 @@ def _watermarks(database: Database, now: Job) -> set[str]:
     """The tables of watermarks that go on: those of tables whose watermark is of the same column as before."""
     before, found = database.tables, set[str]()
     for name, table in now.tables.items():
-        was, column = before[name].settings.watermark if name in before else None, table.settings.watermark
-        if was is not None and column is not None and was[0] == column[0]:
+        if name in before and goes_on(before[name], table):
             found |= {beside.name for beside in tables_beside(table) if beside.name in before}
     return found
+
+
+def goes_on(before: Table, now: Table) -> bool:
+    """Whether the watermark of a table goes on with its declaration of now: it is of the same column."""
+    was, column = before.settings.watermark, now.settings.watermark
+    return was is not None and column is not None and was[0] == column[0]
 
 
 def _reasons(

@@ -88,7 +88,7 @@ def _explanation(request: Request) -> Explanation:
         lambda catalog: bind_query(query.sql, catalog, schema.views, request.allow_product),
         lambda other: describe_query(other, Statistics()),
     )
-    return found if request.cells is None else with_cells(found, query, logs, request.cells)
+    return found if request.cells is None else with_cells(found, query, logs, request.cells, schema.catalog)
 
 
 def _schema(request: Request) -> SchemaText:

@@ -111,6 +111,7 @@ class Contents:
         generated: The generated columns of tables, likewise.
         histories: Of views with a history in a folder, where it lies; by name in lower case.
         sealed_at: How many rows tables with ``keep = "open"`` had behind the last time that they freed some.
+        heard: The least watermarks of tables, by name in lower case, as other parts of these tables have them.
         log: The log that makes changes stay; None if nothing does.
         is_closed: Whether it takes no call any more.
         plans: The plans of commits, by the names of the tables that they change.
@@ -154,6 +155,7 @@ class Contents:
         self.generated: dict[str, Generated] = {}
         self.histories: dict[str, History] = {}
         self.sealed_at: dict[str, int] = {}
+        self.heard: dict[str, int] = {}
         self.log: Log | None = None
         self.is_closed = False
         self.last: Given | None = None

@@ -66,7 +66,7 @@ def explain_query(
         lambda other: bind_query(sql, other, queries, allow_product),
         lambda other: verdict_of(other, known, deltas, algorithm, threads, figures),
     )
-    return found if cells is None else with_cells(found, query, changes or (), cells)
+    return found if cells is None else with_cells(found, query, changes or (), cells, catalog)
 
 
 def _supposing(contents: Contents, suppose: Sequence[Mapping[str, object]]) -> tuple[Catalog, dict[str, Query]]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from livejoin.database.engine import Database
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits
+from livejoin.database.transactions.watermarks import add_watermarks
 from livejoin.database.view import ViewOptions
 from livejoin.plan.stages import Stage
 from livejoin.search.algorithm import Algorithm
 
 
 def tables_of(stage: Stage, limits: Limits = NO_LIMITS) -> Database:
-    """A database with the tables of a cell in a stage, empty and without views."""
+    """A database with the tables of a cell in a stage and those of their watermarks, empty and without views."""
+    database = bare_tables_of(stage, limits)
+    add_watermarks(database._contents, list(database._contents.catalog))
+    return database
+
+
+def bare_tables_of(stage: Stage, limits: Limits = NO_LIMITS) -> Database:
+    """As `tables_of`, without the tables of watermarks: rows that come move none."""
     database = Database(memory_limit=limits.memory_limit)
     for exchange in stage.exchanges:
         for table, _ in exchange.tables:

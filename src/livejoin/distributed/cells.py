@@ -21,8 +21,9 @@ import pyarrow as pa
 from livejoin.checkpoint.batch import LoggedBatch, encoded
 from livejoin.database import Database
 from livejoin.database.base_rows import keys_of, rows_with
-from livejoin.database.of_stage import tables_of
+from livejoin.database.of_stage import bare_tables_of, tables_of
 from livejoin.database.refreshing import apply_any
+from livejoin.database.shared_watermarks import begin, hear, own
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.carried import bring, mark, occurrences, rows_with_dead
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, image_of_tables, load_tables, size_of_tables
@@ -31,11 +32,12 @@ from livejoin.distributed.exchange import first_of
 from livejoin.distributed.files import batches_of, bytes_of, write_delta, write_file, write_part
 from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
-from livejoin.distributed.refused import apply, attempt, bases_of, of_base, settle
+from livejoin.distributed.refused import Applied, apply, attempt, bases_of, of_base, settle
 from livejoin.distributed.static_rows import with_refreshed
 from livejoin.distributed.task import Fill, Outcome, Task
 from livejoin.plan.stages import Cube, Everywhere, Home, Stage, Staged
 from livejoin.schema import TOO_LATE
+from livejoin.schema.watermarks import WATERMARK_COLUMN, watermark_name
 
 LEAST_LOG = 1 << 20
 """Bytes behind a snapshot that are too few for another one."""
@@ -98,16 +100,17 @@ class Cells:
         if warm is None or not was_warm:
             warm = self._made(task, stage, cell, held)
         changes = self._changes(task, warm.cell, stage, brought)
+        marks = _marks_of(self.staged.stages[stage], task.marks, changes)
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}"
         is_logged = bool(changes) or held == Held()
         with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied, if they all are
-            early = disk.submit(_logged, task, name, changes) if is_logged and task.policy.fails else None
+            early = disk.submit(_logged, task, name, {**changes, **marks}) if is_logged and task.policy.fails else None
             began = time.perf_counter()
             applied = apply(warm.cell, changes, self._bases[stage], task.policy)
             seconds = held.seconds + time.perf_counter() - began
         told = dict(applied.told)
         if is_logged:
-            size = _logged(task, name, applied.changes) if early is None else early.result()
+            size = _logged(task, name, {**applied.changes, **marks}) if early is None else early.result()
             log = (*held.log, (f"{name}.batch", size))
             held = self._kept(task, name, warm.cell, Held(held.snapshot, log, seconds=seconds))
         results = {view: told[relation] for relation in told for view in self._views.get(relation, ())}
@@ -122,10 +125,13 @@ class Cells:
             ignored=ignored,
             late=late,
         )
-        return (self._with_refused(task, outcome, applied.refused) if applied.refused else outcome), told
+        return self._with_refused(task, outcome, applied) if applied.refused or applied.late else outcome, told
 
     def _changes(self, task: Task, cell: Cell, stage: int, brought: Brought) -> dict[str, pa.Table]:
         """The changes of a cell's tables, as they are applied."""
+        for name, table in self.staged.stages[stage].watched:
+            if name in task.marks:
+                hear(cell.database, table.name, task.marks[name])
         changes = settle(cell, cell.changes(brought), self._bases[stage])
         if not task.refreshed:
             return changes
@@ -145,9 +151,21 @@ class Cells:
                 all_late += late
         return dict(+found), all_late
 
-    def _with_refused(self, task: Task, outcome: Outcome, refused: Mapping[str, pa.Table]) -> Outcome:
+    def _with_refused(self, task: Task, outcome: Outcome, applied: Applied) -> Outcome:
         """An outcome that tells of changes that were left out, of those whose home the cell is."""
-        numbers, letters = dict[str, int](), dict[str, str]()
+        conflicts = self._at_home(outcome, applied.refused)
+        late = self._at_home(outcome, applied.late)
+        told = [conflicts] if task.policy.on_conflict == "dead_letter" else []
+        told += [late] if task.policy.on_bad_rows == "dead_letter" else []
+        letters = {}
+        for name in dict.fromkeys(name for rows in told for name in rows):
+            whole = pa.concat_tables([rows[name] for rows in told if name in rows], promote_options="default")
+            letters[name] = write_delta(task, outcome.stage, outcome.cell, name, whole)
+        return replace(outcome, refused=_numbers(conflicts), letters=letters, bad=_numbers(late))
+
+    def _at_home(self, outcome: Outcome, refused: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """For each base table the changes that were left out, of those whose home the cell is; without empty ones."""
+        found = {}
         for name, homes in self.staged.homes.items():
             mine = [
                 first_of(refused[home.table], home, outcome.cell)
@@ -156,16 +174,14 @@ class Cells:
             ]
             rows = pa.concat_tables(mine) if mine else None
             if rows is not None and rows.num_rows:
-                numbers[name] = rows.num_rows
-                if task.policy.on_conflict == "dead_letter":
-                    letters[name] = write_delta(task, outcome.stage, outcome.cell, name, rows)
-        return replace(outcome, refused=numbers, letters=letters)
+                found[name] = rows
+        return found
 
     def _tried(self, task: Task, stage: int, cell: int, brought: Brought) -> tuple[Outcome, dict[str, pa.Table]]:
         """A cell's part of a batch that is only tried: it says what it would tell, and stays as it is, and warm."""
         warm, held = self._as_it_is(task, stage, cell)
         changes = self._changes(task, warm.cell, stage, brought)
-        return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage])
+        return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage], task.policy)
 
     def _asked(self, task: Task, stage: int, cell: int) -> Outcome:
         """The rows here that are asked for; the cell stays as it is, and warm."""
@@ -193,7 +209,7 @@ class Cells:
     ) -> tuple[Outcome, dict[str, pa.Table]]:
         """A cell's part of filling: its tables, as they come, then its views; it holds a snapshot, and is warm."""
         plan = self.staged.stages[stage]
-        database = tables_of(plan, self._limits)
+        database = bare_tables_of(plan, self._limits)
         for exchange in plan.exchanges:
             for table, _ in exchange.tables:
                 if table.name in changes:
@@ -201,6 +217,7 @@ class Cells:
                         bring(database, table.name, changes[table.name])
                 if exchange.relation in fill.marks:
                     mark(database, table.name, fill.marks[exchange.relation])
+                begin(database, table, task.marks.get(exchange.relation))
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.tables"
         snapshot.write(task.folder / name, image_of_tables(database, {}))
         warm = _Warm(name, Cell(plan, cell, database, is_new=False))
@@ -236,6 +253,10 @@ class Cells:
         loads = {
             digest: sum(occurrences(database, name) for name in names) for digest, names in self._joins[stage].items()
         }
+        marks = dict[str, int]()
+        for relation, table in self.staged.stages[stage].watched:
+            if (time := own(database, table.name)) is not None:
+                marks[relation] = max(time, marks.get(relation, time))
         return Outcome(
             stage,
             cell,
@@ -246,6 +267,7 @@ class Cells:
             was_warm,
             os.getpid(),
             lambda_observed=max((one["lambda_observed"] for one in figures.values()), default=0.0),
+            marks=marks,
         )
 
     def _made(self, task: Task, stage: int, cell: int, held: Held) -> _Warm:
@@ -272,6 +294,10 @@ class Cells:
         file = f"{task.batch_id:08d}{name[8:-_DIGITS]}{uuid.uuid4().hex}.batch"
         log = (*held.log[:first], (file, write_file(task.folder, file, data)))
         return replace(held, log=log)
+
+
+def _numbers(rows: Mapping[str, pa.Table]) -> dict[str, int]:
+    return {name: one.num_rows for name, one in rows.items()}
 
 
 def home_of(staged: Staged, name: str) -> Home:
@@ -313,10 +339,29 @@ def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Datab
     database = load_tables(folder / held.snapshot, limits) if held.snapshot else tables_of(stage, limits)
     for file, size in held.log:
         for batch in batches_of(folder, file, size):
-            if batch.changes:
-                by_key = not stage.by_key.isdisjoint(batch.changes)
-                apply_any(database, batch.changes, "update" if by_key else "error")
+            changes = _heard(database, stage, batch.changes)
+            if changes:
+                by_key = not stage.by_key.isdisjoint(changes)
+                apply_any(database, changes, "update" if by_key else "error")
     return database
+
+
+def _marks_of(stage: Stage, marks: Mapping[str, int], changes: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """For the log: the watermarks that said which of some changes are late, by the tables that have them."""
+    return {
+        watermark_name(table.name): pa.table({WATERMARK_COLUMN: pa.array([marks[name]], pa.int64())})
+        for name, table in stage.watched
+        if name in marks and table.name in changes
+    }
+
+
+def _heard(database: Database, stage: Stage, changes: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """The changes of a log, without the watermarks beside them, of which the database hears."""
+    left = dict(changes)
+    for _, table in stage.watched:
+        if (found := left.pop(watermark_name(table.name), None)) is not None:
+            hear(database, table.name, found.column(WATERMARK_COLUMN)[0].as_py())
+    return left
 
 
 def _logged(task: Task, name: str, changes: Mapping[str, pa.Table]) -> int:

@@ -97,8 +97,8 @@ class Declaration:
             limits: Of the database of each cell of each stage.
         """
         left = iter(self.dispatches)
-        staged = stages(queries_of(bound), lambda _: next(left))
         tables = self.job.tables if self.trusts else _unpromised(self.job).tables
+        staged = stages(queries_of(bound), lambda _: next(left), tables.values())
         return Plan(with_homes(staged, tables.values()), self.cells, self.digest, limits)
 
     def plain(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from livejoin.checkpoint.change import ViewChanges, merged, view_changes
+from livejoin.checkpoint.change import ViewChanges, goes_on, merged, view_changes
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.static_tables import OnStaticChange, refused_change, tell_refresh
 from livejoin.database import Database, View
@@ -160,7 +160,7 @@ class Declared:
             found.append(choose(query, known, self.cells))
             return found[-1]
 
-        stages(queries_of(self.bound), chosen)
+        stages(queries_of(self.bound), chosen, self.job.tables.values())
         self._declaration = Declaration(self.job, self.cells, tuple(found))
 
     def write(self) -> None:
@@ -193,6 +193,13 @@ class Declared:
                 of = self.before
             self._views[digest] = views_of(of.bound, of.plan.staged)
         return self._views[digest]
+
+    def marks(self, last: Manifest | None) -> dict[str, int]:
+        """The watermarks that go on from the newest manifest: those of the same column as before."""
+        old = {name.lower(): table for name, table in (self.before.job if self.before else self.job).tables.items()}
+        now = {name.lower(): table for name, table in self.job.tables.items()}
+        found = {} if last is None else last.marks
+        return {name: time for name, time in found.items() if name in now and goes_on(old[name], now[name])}
 
     @property
     def asserted(self) -> tuple[View, ...]:

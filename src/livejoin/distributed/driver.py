@@ -99,7 +99,7 @@ class Committed:
 
     @property
     def late(self) -> int:
-        """How many have a key that has a newer one."""
+        """How many have a key that has a newer one, or are late for a watermark."""
         return sum(one.late for one in self.done)
 
     def by(self, policy: Policy, what: OnBad) -> dict[str, int]:
@@ -158,7 +158,8 @@ def commit(
         LivejoinError: A cell failed, another driver owns the checkpoint, or the disk refuses; nothing is committed.
     """
     last = manifests.last
-    task = Task(manifests.path, "", batch_id, manifests.epoch, {} if last is None else dict(last.cells))
+    held = {} if last is None else dict(last.cells)
+    task = Task(manifests.path, "", batch_id, manifests.epoch, held, marks=declared.marks(last))
     begun = None
     if has_to_fill(declared, last, initial):
         begun = begin(declared, task, initial, steps.samples(), steps)
@@ -183,11 +184,13 @@ def commit(
         letters = {name: [file] for name, file in found.letters.items()}
     done.sort(key=lambda one: (one.stage, one.cell))
     names = {name.lower(): name for name in declared.job.tables}
-    conflicts = Counter[str]()
+    conflicts, late = Counter[str](), Counter[str]()
     for one in done:
         conflicts.update({names[table]: number for table, number in one.refused.items()})
+        late.update({names[table]: number for table, number in one.bad.items()})
         for table, file in one.letters.items():
             letters.setdefault(names[table], []).append(file)
+    bad = dict(late + Counter(bad))
     refuse_too_many(dict(conflicts + Counter(bad)), policy)
     held = {**task.held, **{(one.stage, one.cell): one.held for one in done}}
     files = _files(done)
@@ -207,10 +210,20 @@ def commit(
         files,
         {table: tuple(those) for table, those in letters.items()},
         {**digests, **steps.digests},
+        _newest(task.marks, done),
     )
     manifests.commit(manifest)
     declared.begun()
     return Committed(manifest, tuple(done), arrived, conflicts, bad)
+
+
+def _newest(marks: Mapping[str, int], done: Iterable[Outcome]) -> dict[str, int]:
+    """The watermarks of tables after a batch, of those before it and those of the cells."""
+    found = dict(marks)
+    for one in done:
+        for name, time in one.marks.items():
+            found[name] = max(time, found.get(name, time))
+    return found
 
 
 def _refuse_violations(declared: Declared, task: Task, files: dict[str, tuple[str, ...]]) -> None:

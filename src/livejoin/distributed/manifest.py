@@ -75,6 +75,7 @@ class Manifest:
         deltas: For each view the files with its delta.
         letters: For each base table the files with the changes that were left out, if dead letters are wanted.
         static: The digests of the rows of static tables, by the tables' names in lower case.
+        marks: The watermarks of tables, in microseconds, by the tables' names in lower case.
     """
 
     batch_id: int
@@ -85,6 +86,7 @@ class Manifest:
     deltas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     static: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def filled(self) -> frozenset[str]:
@@ -116,6 +118,7 @@ class Manifest:
             "deltas": {view: list(files) for view, files in self.deltas.items()},
             "letters": {table: list(files) for table, files in self.letters.items()},
             "static": dict(self.static),
+            **({"marks": dict(self.marks)} if self.marks else {}),
         }
 
     @staticmethod
@@ -134,6 +137,7 @@ class Manifest:
             {view: tuple(files) for view, files in value(entry, "deltas", dict).items()},
             {table: tuple(files) for table, files in value(entry, "letters", dict).items()},
             value(entry, "static", dict) if isinstance(entry, dict) and "static" in entry else {},
+            value(entry, "marks", dict) if isinstance(entry, dict) and "marks" in entry else {},
         )
 
 

@@ -20,6 +20,7 @@ from livejoin.checkpoint.batch import REASON
 from livejoin.checkpoint.incoming.settled import settled
 from livejoin.checkpoint.policy import Policy
 from livejoin.database.refusals import Refusal, refused_changes, without
+from livejoin.database.transactions.watermarks import LateChanges
 from livejoin.distributed.cell import Cell
 from livejoin.errors import (
     AbsentRowError,
@@ -44,12 +45,14 @@ class Applied:
     Args:
         told: The deltas of the relations that the stage shows.
         changes: The changes that were applied, by table.
-        refused: The other changes, by the table of the cell, each with the reason in the column ``_reason``.
+        refused: The changes that conflict, by the table of the cell, each with the reason in the column ``_reason``.
+        late: Likewise those that are late for a watermark that refuses them.
     """
 
     told: Mapping[str, pa.Table]
     changes: Mapping[str, pa.Table]
     refused: Mapping[str, pa.Table] = field(default_factory=dict)
+    late: Mapping[str, pa.Table] = field(default_factory=dict)
 
 
 def bases_of(staged: Staged, stage: int) -> dict[str, str]:
@@ -96,7 +99,7 @@ def _in_sequence(changes: pa.Table) -> pa.Table:
 
 
 def apply(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str], policy: Policy) -> Applied:
-    """Apply changes in a cell, without those that conflict, where these may be left out.
+    """Apply changes in a cell, without those that conflict or are late, where these may be left out.
 
     Args:
         cell: The cell.
@@ -112,13 +115,15 @@ def apply(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str],
     except ChangeError as error:
         if error.table not in bases:
             raise
-        if policy.on_conflict == "fail":
+        if policy.on_conflict == "fail" and not _may_be_late(error, policy):
             raise _of_base(error, bases) from error
     found = Counter[str]()
 
     def takes_out(refusal: Refusal) -> bool:
         found[refusal.table] += 1
-        return refusal.is_conflict and refusal.table in bases and found[refusal.table] <= policy.most
+        may_go = refusal.is_conflict if policy.on_conflict != "fail" else False
+        may_go |= policy.on_bad_rows != "fail" and issubclass(refusal.kind, LateChanges)
+        return may_go and refusal.table in bases and found[refusal.table] <= policy.most
 
     try:
         refused = refused_changes(cell.database, changes, cell.manner(changes), takes_out)
@@ -130,19 +135,29 @@ def apply(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str],
             named.add_note(f"it is one of more than {policy.most:,} changes of this batch that are refused")
         raise named from error
     left = without(changes, refused)
-    return Applied(cell.apply(left), left, _with_reasons(changes, refused))
+    late = [one for one in refused if issubclass(one.kind, LateChanges)]
+    others = [one for one in refused if not issubclass(one.kind, LateChanges)]
+    return Applied(cell.apply(left), left, _with_reasons(changes, others), _with_reasons(changes, late))
 
 
-def attempt(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str]) -> dict[str, pa.Table]:
-    """What `Cell.apply` would tell of changes without those that conflict; nothing is applied.
+def _may_be_late(error: ChangeError, policy: Policy) -> bool:
+    """Whether an error is of changes that are late, and may be left out."""
+    return isinstance(error, LateChanges) and policy.on_bad_rows != "fail"
+
+
+def attempt(
+    cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str], policy: Policy
+) -> dict[str, pa.Table]:
+    """What `Cell.apply` would tell of changes without those that conflict or are late; nothing is applied.
 
     Args:
         cell: The cell.
         changes: By table.
         bases: As `bases_of`.
+        policy: Whether late changes may be left out.
 
     Raises:
-        LivejoinError: As `Cell.apply`, but for conflicts of changes of base tables.
+        LivejoinError: As `Cell.apply`, but for conflicts of changes of base tables, and late ones.
 
     Cost: that of the commit, once more for each conflict where a table of the cell has a key.
     """
@@ -155,6 +170,11 @@ def attempt(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str
                 raise
             rows = left[error.table]
             left[error.table] = pa.concat_tables([rows.slice(0, error.row), rows.slice(error.row + 1)])
+        except LateChanges as error:
+            if not _may_be_late(error, policy):
+                raise
+            rows = left[error.table]
+            left[error.table] = rows.take(np.setdiff1d(np.arange(rows.num_rows), error.rows))
 
 
 def of_views(error: LivejoinError, staged: Staged) -> LivejoinError:

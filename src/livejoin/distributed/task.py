@@ -47,6 +47,7 @@ class Task:
         refreshed: The static tables of which all rows come with the batch, by their names in lower case.
         parquet: For each view whose parts are to be written as Parquet, if they are large, the columns of its delta
             with the time.
+        marks: The watermarks of tables before the batch, in microseconds, by their names in lower case.
     """
 
     folder: Path
@@ -62,6 +63,7 @@ class Task:
     asks: Mapping[str, pa.Table] = field(default_factory=dict)
     refreshed: frozenset[str] = frozenset()
     parquet: Mapping[str, pa.Schema] = field(default_factory=dict)
+    marks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def trial(self) -> Task:
@@ -93,8 +95,10 @@ class Outcome:
         was_rebuilt: Whether it had a state, which was not there and was made from its files.
         lambda_observed: The most that a change cost in one of its joins, as `View.stats` says it.
         ignored: By reason how many changes had no effect, of the base tables whose home the cell is.
-        late: How many changes have a key that has a newer one.
+        late: How many changes have a key that has a newer one, or are late for a watermark.
         found: For base tables the file with the rows here that were asked for.
+        marks: The watermarks of base tables by the rows here, in microseconds, by their names in lower case.
+        bad: For each base table how many of its changes were left out as they are late and its watermark refuses them.
     """
 
     stage: int
@@ -114,3 +118,5 @@ class Outcome:
     ignored: Mapping[str, int] = field(default_factory=dict)
     late: int = 0
     found: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[str, int] = field(default_factory=dict)
+    bad: Mapping[str, int] = field(default_factory=dict)

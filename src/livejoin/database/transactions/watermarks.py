@@ -23,7 +23,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.transactions.staging import Granularity, TableInput
 from livejoin.errors import ChangeFormatError, ChangeValueError, SchemaError
 from livejoin.kernels.relation.staging import AT_ONCE
-from livejoin.schema import Table
+from livejoin.schema import SqlType, Table
 from livejoin.schema.watermarks import (
     SEALED_AT,
     freed_name,
@@ -193,14 +193,17 @@ def in_time(contents: Contents, given: TableInput, *, is_completed: bool = False
 
     Cost: O(1) expected for each change; O(n log n) for n of them where some are late and others are deletions.
     """
-    batch, mark = given.batch, watermark_of(contents, given.table)
-    if mark is None or mark.begin == LEAST or not batch.length or batch.is_derived:
+    batch, base = given.batch, watermark_of(contents, given.table)
+    if base is None or not batch.length or batch.is_derived:
         return given
-    late = _late(given, mark.begin, is_completed)
+    mark = max(base.begin, contents.heard.get(given.table.name.lower(), LEAST))
+    if mark == LEAST:
+        return given
+    late = _late(given, mark, is_completed)
     if not late.any():
         return given
     if batch.table.late == "refuse":
-        raise _refusal(contents, batch, mark, np.flatnonzero(late))
+        raise _refusal(contents, batch, base.table.columns[0].type, mark, np.flatnonzero(late))
     kept = np.flatnonzero(~late)
     taken, found = batch.take(kept), np.ascontiguousarray(given.words[:, kept])
     taken.origin = batch.origins(kept)
@@ -257,8 +260,8 @@ def _is_behind(keys: Words, batch: ChangeBatch, flags: Flags) -> Flags:
     return found
 
 
-def _refusal(contents: Contents, batch: ChangeBatch, mark: BaseTable, rows: Words) -> LateChanges:
-    time = contents.codec.decode(np.array([mark.begin]), mark.table.columns[0].type).cast(pa.string())[0].as_py()
+def _refusal(contents: Contents, batch: ChangeBatch, kind: SqlType, mark: int, rows: Words) -> LateChanges:
+    time = contents.codec.decode(np.array([mark]), kind).cast(pa.string())[0].as_py()
     assert batch.table.watermark is not None
     name = batch.table.columns[batch.table.watermark.column].name
     msg = (
@@ -289,7 +292,7 @@ def moved_on(contents: Contents, given: TableInput, stagings: Mapping[str, Stage
     Cost: O(rows that come).
     """
     owner = watched(contents, given.table)
-    if owner is None or owner.watermark is None:
+    if owner is None or owner.watermark is None or owner.name.lower() not in stagings:
         is_first = freeing(contents, given.table) is not None and given.base.begin == LEAST
         return _with_time(contents, given, BEGINNING, version) if is_first and given.batch.is_derived else given
     staged = stagings[owner.name.lower()]

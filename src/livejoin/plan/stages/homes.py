@@ -27,9 +27,12 @@ def owner(table: Table) -> ByColumns | None:
         Where its rows go: with one key they are spread by it; with several keys, a window by rows, or a window and a
         key, where the order of the changes of all keys counts, one cell has them all. Nobody does where only the
         newest time says what leaves, which every cell is told, nor for a static table: its rows do not change, and
-        their keys are checked where they are read.
+        their keys are checked where they are read. With a watermark a row has an owner that says whether it is late:
+        without a key they are spread by all of their values.
     """
     keys = [columns for columns in (table.primary_key, *table.unique) if columns]
+    if table.watermark is not None and not keys:
+        return ByColumns(_comparable(table))
     if table.static or (not keys and table.window_rows is None):
         return None
     return ByColumns(() if table.has_window or len(keys) > 1 else keys[0])

@@ -10,20 +10,25 @@ A table that has a window by rows or a key has an owner of each row in a stage b
 replaces, and which ones leave the window. A static table has none, as its rows come once. What leaves a window by range
 is told by the newest time alone: its rows go where other tables' rows would, and each cell that has some is told that
 time.
+
+A table with a watermark has an owner of each row, which says whether it is late. The watermark of each owner goes on:
+that of the table is the newest of them. Windows that it closes stay where their groups are, and each cell is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from livejoin.catalog import tables_beside
 from livejoin.plan.dispatch import Dispatch
 from livejoin.plan.stages.homes import owner
 from livejoin.plan.stages.partial import first, in_two_steps, second
 from livejoin.plan.stages.staged import ByColumns, Cube, Everywhere, Exchange, Shown, Stage, Staged
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.query.bound_query import Query
+from livejoin.query.orders import SortKey
 from livejoin.query.relational import (
     Aggregate,
     AsOf,
@@ -40,21 +45,23 @@ from livejoin.query.relational import (
     TopK,
 )
 from livejoin.schema import Column, Table, TableSettings
+from livejoin.schema.watermarks import WATERMARK_COLUMN, watermark_name
 
 Choose = Callable[[ConjunctiveQuery], Dispatch]
 """Where the rows of a join's tables go."""
 
 
-def stages(queries: Mapping[str, Query], choose: Choose) -> Staged:
+def stages(queries: Mapping[str, Query], choose: Choose, tables: Iterable[Table] = ()) -> Staged:
     """The stages of some views over spread tables; equal relations are shown once.
 
     Args:
         queries: The queries of the views, by name.
         choose: Where the rows of each join's tables go.
+        tables: The base tables; those with a watermark have to be there.
 
     Cost: O(size of the queries), and a choice for each join.
     """
-    placer = _Placer(choose)
+    placer = _Placer(choose, tables)
     views = {}
     for name, query in queries.items():
         views[name] = placer.show(placer.place(query.root))
@@ -106,9 +113,10 @@ class _Placed:
 class _Placer:
     """The stages of all views; mutable."""
 
-    def __init__(self, choose: Choose) -> None:
+    def __init__(self, choose: Choose, tables: Iterable[Table]) -> None:
         self.built: list[_Building] = []
         self._choose = choose
+        self._watched = {watermark_name(table.name): table for table in tables if table.watermark is not None}
         self._names = 0
         self._owned: dict[str, str] = {}
         self._placed: dict[tuple[Relation, tuple[int, ...] | None], _Placed] = {}
@@ -175,6 +183,9 @@ class _Placer:
     def _base(self, table: Table) -> tuple[int, str]:
         """The first stage to which a base table's net changes can come, and what they are the changes of."""
         name, route = table.name.lower(), owner(table)
+        if name in self._watched:
+            newest = self._newest(name)
+            return newest.stage + 1, self.show(newest)
         if route is None:
             return 0, name
         if name not in self._owned:
@@ -193,6 +204,47 @@ class _Placer:
             own = replace(table, name=called, foreign_keys=())
             exchanges[key] = Exchange(name, route, ((own, -1),))
         return exchanges[key].tables[0][0]
+
+    def _marks(self, name: str) -> tuple[str, Table]:
+        """What the owners of a table show of its watermark, and a table for what several of them show."""
+        watched = self._watched[name]
+        route = owner(watched)
+        assert route is not None, "rows have owners where there is a watermark"
+        (mark,) = tables_beside(self._owner(watched, route))
+        return self.show(_Placed(0, _rows_of(mark), None)), _unwindowed(mark)
+
+    def _newest(self, name: str) -> _Placed:
+        """The watermark of a table: in the first cell the newest one that its owners show."""
+        relation, mark = self._marks(name)
+        rows = _rows_of(self._brought(relation, 1, ByColumns(()), mark), [WATERMARK_COLUMN])
+        return _Placed(1, TopK(rows, (SortKey(0, descending=True, nulls_first=False),), 1, 0), ())
+
+    def _closed(self, join: Join) -> _Placed | None:
+        """A join of rows with the watermark of a table, where the rows are; None of another join.
+
+        It is what closes windows: each cell is told the watermarks of all owners, so that the rows stay where they are.
+        """
+        sides = {one.table.name: one for one in join.inputs}
+        marks = {name: found for name, one in sides.items() if (found := _mark_of(one.relation, self._watched))}
+        if len(join.query.atoms) != _TWO or len(sides) != _TWO or len(marks) != 1:
+            return None
+        ((of, name),) = marks.items()
+        place, rows = next((i, sides[a.table.name]) for i, a in enumerate(join.query.atoms) if a.table.name != of)
+        below = self.place(rows.relation)
+        if below.stage == 0:
+            below = self._exchange(below, [i for i, kind in enumerate(below.relation.types) if not kind.is_payload])
+        relation, mark = self._marks(name)
+        exchanges = self._stage(below.stage).exchanges
+        key = (relation, "every cell")
+        if key not in exchanges:
+            exchanges[key] = Exchange(relation, Everywhere(), ((_plain(mark, mark.name + self._name()), -1),))
+        told = _over(sides[of].relation, exchanges[key].tables[0][0])
+        inputs = tuple(replace(one, relation=told if one.table.name == of else below.relation) for one in join.inputs)
+        copies: dict[int, tuple[int, ...]] = {}
+        for to, output in enumerate(join.query.outputs):
+            if isinstance(output.source, int) and (ref := join.query.head[output.source]).atom == place:
+                copies[ref.column] = (*copies.get(ref.column, ()), to)
+        return below.above(replace(join, inputs=inputs), copies)
 
     def _brought(self, relation: str, stage: int, route: ByColumns, table: Table) -> Table:
         """A table of a stage's cells that has the rows of a relation, in one cell each."""
@@ -216,6 +268,8 @@ class _Placer:
         query = join.query
         if len(query.atoms) == 1:
             return self._selected(join, wanted)
+        if (closed := self._closed(join)) is not None:
+            return closed
         dispatch = self._choose(query)
         if dispatch.divided is not None:
             return self._divided(join, dispatch.divided)
@@ -234,9 +288,7 @@ class _Placer:
         atoms = list(query.atoms)
         for name, (_, relation) in came.items():
             own = {
-                i: _derived(atom.table, atom.table.name + self._name(), made[name])
-                if name in made
-                else _keyed(atom.table, atom.table.name + self._name())
+                i: self._seen(atom.table, made.get(name))
                 for i, atom in enumerate(query.atoms)
                 if atom.table.name == name
             }
@@ -257,6 +309,13 @@ class _Placer:
             for variable in sorted(dispatch.variables)
         )
         return _Placed(stage, spread, by if all(by) else None)
+
+    def _seen(self, table: Table, made: Relation | None) -> Table:
+        """A table for the rows that a join needs of a base table, or of a relation."""
+        name = self._name()
+        if made is not None:
+            return _derived(table, table.name + name, made)
+        return _unwindowed(table, name) if table.name.lower() in self._watched else _keyed(table, table.name + name)
 
     def _divided(self, join: Join, divided: int) -> _Placed:
         """A join of base tables in the first stage, one of whose atoms has a part of its table in each cell."""
@@ -284,6 +343,11 @@ class _Placer:
         copies = _copies(query.outputs, [ref.column for ref in query.head])
         of = {to: column for column, tos in copies.items() for to in tos}
         below_wanted = [of[i] for i in wanted] if wanted is not None and all(i in of for i in wanted) else None
+        if (name := atom.table.name.lower()) in self._watched:
+            below = self._newest(name)
+            own = _unwindowed(atom.table, self._name())
+            seen = replace(query, atoms=(replace(atom, table=own),))
+            return below.above(replace(join, query=seen, inputs=(Input(own, below.relation),)), copies)
         if join.inputs:
             below = self.place(join.inputs[0].relation, below_wanted)
             inputs = (Input(atom.table, below.relation),)
@@ -359,6 +423,35 @@ class _Placer:
             some = replace(first, input=below.relation, limit=first.limit + first.offset, offset=0)
             below = self._exchange(below.above(some, _same(first)), ())
         return below.above(replace(first, input=below.relation), _same(first))
+
+
+_TWO = 2
+
+
+def _mark_of(relation: Relation, watched: Container[str]) -> str | None:
+    """The name of the table with a watermark of which a relation is, and of nothing else; None if it is none."""
+    match relation:
+        case Aggregate() | Project():
+            return _mark_of(relation.input, watched)
+        case Join(inputs=()) if len(relation.query.atoms) == 1:
+            name = relation.query.atoms[0].table.name.lower()
+            return name if name in watched else None
+        case _:
+            return None
+
+
+def _unwindowed(mark: Table, more: str = "") -> Table:
+    """A table for the watermarks of several owners; that of one has a window, which keeps the newest alone."""
+    return Table(mark.name + more, mark.columns)
+
+
+def _over(relation: Relation, table: Table) -> Relation:
+    """A relation for which `_mark_of`, over the watermarks in a table of the cells."""
+    if isinstance(relation, Aggregate | Project):
+        return replace(relation, input=_over(relation.input, table))
+    assert isinstance(relation, Join)
+    (atom,) = relation.query.atoms
+    return replace(relation, query=replace(relation.query, atoms=(replace(atom, table=table),)))
 
 
 def _same(relation: Relation) -> dict[int, tuple[int, ...]]:

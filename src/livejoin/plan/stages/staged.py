@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from livejoin.catalog import tables_beside
 from livejoin.plan.dispatch import Dispatch
 from livejoin.query.bound_query import Query
 from livejoin.schema import Table
@@ -125,6 +126,13 @@ class Stage:
     shown: tuple[Shown, ...]
 
     @property
+    def watched(self) -> tuple[tuple[str, Table], ...]:
+        """The tables with a watermark, each behind the base table, by its name in lower case, whose changes it gets."""
+        return tuple(
+            (one.relation, table) for one in self.exchanges for table, _ in one.tables if table.watermark is not None
+        )
+
+    @property
     def by_key(self) -> frozenset[str]:
         """The tables whose changes are told by key: to these the changes of a base table with a primary key come."""
         owned = (one.tables[0][0] for one in self.exchanges if not isinstance(one.route, Cube))
@@ -156,7 +164,12 @@ class Staged:
         """For each relation that a stage shows the views whose results come of it."""
         found: dict[str, tuple[str, ...]] = {}
         for stage in reversed(self.stages):
-            of = {table.name: one.relation for one in stage.exchanges for table, _ in one.tables}
+            of = {
+                found.name: one.relation
+                for one in stage.exchanges
+                for table, _ in one.tables
+                for found in (table, *tables_beside(table))
+            }
             for shown in stage.shown:
                 mine = tuple(view for view, relation in self.views.items() if relation == shown.relation)
                 mine = found[shown.relation] = tuple(dict.fromkeys((*found.get(shown.relation, ()), *mine)))

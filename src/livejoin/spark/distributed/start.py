@@ -41,7 +41,6 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
     if not isinstance(cells, int) or isinstance(cells, bool) or not 1 <= cells <= _MOST_CELLS:
         msg = f"cells is {cells!r}; mode='distributed' needs a number of cells, 1 to {_MOST_CELLS:,}"
         raise PipelineError(msg, key="cells")
-    _refuse_watermarks(job)
     _refuse_dead_letters(job, options)
     plain = {one.name: one.default for one in fields(RunOptions)}
     for name, why in _EMBEDDED_ONLY.items():
@@ -50,21 +49,6 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
             msg = f"{found}; leave it out, or run the job there. {why}"
             raise PipelineError(msg, key=name)
     return cells
-
-
-def _refuse_watermarks(job: Job) -> None:
-    """Refuse watermarks: each cell would have to know the newest time of all others before it begins a batch.
-
-    Raises:
-        PipelineError: A table has one.
-    """
-    named = [name for name, table in job.tables.items() if table.watermark is not None]
-    if named:
-        msg = (
-            f"table {named[0]!r} has a watermark, which mode='distributed' does not keep yet: use mode='embedded'; or "
-            "leave withWatermark or watermark= out, and take old rows out by window_range"
-        )
-        raise PipelineError(msg, key="mode")
 
 
 def _refuse_dead_letters(job: Job, options: RunOptions) -> None:
