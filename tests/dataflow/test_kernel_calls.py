@@ -117,3 +117,18 @@ def test_many_strings_are_looked_up_in_several_calls(monkeypatch: pytest.MonkeyP
     assert counted.calls >= 200_000 >> 16
     assert (codes[:100_000] == codes[100_000:]).all()
     assert np.unique(codes).shape[0] == 100_000
+
+
+def test_an_aggregate_over_constant_rows_takes_the_kernel_of_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba compiles one more, for some 15 seconds, where one array of several cannot be written to."""
+    kernel, given = aggregate.kernel.maintain, list[bool]()
+
+    def seen(*arguments: Any) -> Any:
+        given.extend(one.flags.writeable for one in arguments[1])
+        return kernel(*arguments)
+
+    monkeypatch.setattr(aggregate.kernel, "maintain", seen)
+    view = livejoin.Database().create_view("v", "SELECT COUNT(*) AS n")
+    assert view.to_arrow().to_pylist() == [{"n": 1}]
+    assert len(given) >= 3
+    assert all(given)

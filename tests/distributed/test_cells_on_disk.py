@@ -33,6 +33,7 @@ from livejoin.errors import ChangeError, MemoryLimitError, SchemaError, StateErr
 from livejoin.schema import SqlType
 from oracle import assert_same_rows, difference, signed_multiset, without_zeros
 from scenario import Row
+from strategies import IS_FUZZ
 
 TABLES = {"G": ("src BIGINT, dst BIGINT", {"window_rows": 50}), "P": ("id BIGINT PRIMARY KEY, town STRING", {})}
 VIEWS = {
@@ -160,7 +161,7 @@ def test_attempts_that_do_not_count(tmp_path: Path, seed: int, monkeypatch: pyte
     monkeypatch.setattr(cells, "MOST_FILES", 4)
     monkeypatch.setattr(parts, "SMALL", [0, 2_000][seed])
     hosts = Hosts(tmp_path, Random(seed))
-    for _ in range(14):
+    for _ in range(14 if IS_FUZZ else 9):
         hosts.apply(hosts.batch())
     hosts.manifests.close()
     hosts.open()

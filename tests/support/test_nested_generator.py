@@ -28,7 +28,7 @@ from nested_sql import (
     depth,
     written,
 )
-from oracle import connect
+from oracle import own_instance
 
 SCOPE = (
     Named("R", (Column("a", INT), Column("b", INT), Column("c", STRING)), 7.0),
@@ -46,7 +46,7 @@ def drawn() -> list[Query]:
 
 def test_duckdb_takes_every_query() -> None:
     """Its columns have the names and the types that the generator thinks they have."""
-    connection = connect()
+    connection = own_instance()
     exact_functions.register(connection)
     for table in SCOPE:
         listed = ", ".join(f"{c.name} {c.kind.sql}" for c in table.columns)

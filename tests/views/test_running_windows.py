@@ -17,10 +17,10 @@ from livejoin.kernels.compiling import signatures
 from livejoin.kernels.ordered import partitions, running
 from oracle import connect, multiset, signed_multiset, without_zeros
 from reader import check_reading
-from strategies import EXAMPLES
+from strategies import IS_FUZZ
 from window_views import SCHEMA, VALUES, VIEWS, Row, changed
 
-COMMITS = 40 if EXAMPLES > 100 else 8
+COMMITS = 40 if IS_FUZZ else 6
 
 
 def apply(databases: Sequence[Database], changes: dict[str, list[tuple[Row, str]]]) -> list[Commit]:

@@ -171,7 +171,7 @@ class AggregateStore:
         rows: list[Words] = []
         items: list[Words] = []
         texts = self._codec.texts
-        if not weights.flags.c_contiguous:
+        if not (weights.flags.c_contiguous and weights.flags.writeable):  # there is one compiled form
             weights = weights.copy()
         if not versions.flags.c_contiguous:
             versions = versions.copy()
