@@ -11,7 +11,9 @@ those of a job that brought too much, which are read again by smaller ones.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -70,7 +72,7 @@ def pieces(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.Table]:
             said = counted(count, "partition")
             logger.info("%d partitions of Spark are more than %s: %s at once from now on", len(some), LIMIT, said)
             continue
-        with _load_from_socket(served, NoOpSerializer()) as messages:
+        with _messages(served) as messages:
             batches = [pa.ipc.read_record_batch(pa.py_buffer(one), schema) for one in messages]
         yield pa.Table.from_batches(batches, schema)
         largest = max(largest, sum(one.nbytes for one in batches) // len(some))
@@ -78,6 +80,13 @@ def pieces(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.Table]:
         count = max(1, min(_GROWTH * count, most // largest))
     if not partitions:
         yield schema.empty_table()
+
+
+def _messages(served: Any) -> AbstractContextManager[Iterable[bytes]]:
+    """What a job has brought. PySpark before 4.2 gives the messages themselves, and closes their socket by itself."""
+    opened: Any = _load_from_socket(served, NoOpSerializer())
+    found: AbstractContextManager[Iterable[bytes]] = opened if hasattr(opened, "__enter__") else nullcontext(opened)
+    return found
 
 
 def _most(limit: int, heap: int) -> int:
