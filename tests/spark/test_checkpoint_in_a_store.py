@@ -25,7 +25,6 @@ from livejoin.spark import RunOptions, maintain, streaming
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sinks.compaction import compact
-from livejoin.spark.written_deltas import WrittenDeltasReader
 from livejoin.state import store_folder
 from livejoin.state.store_folder import store_path
 
@@ -137,13 +136,16 @@ def test_deltas_as_parquet_are_in_the_store_too(spark: SparkSession, tmp_path: P
 
 def test_deltas_in_a_store_are_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Spark's reader asks for it: it is a process of its own, which has the environment's credentials."""
+    written_deltas = pytest.importorskip(
+        "livejoin.spark.written_deltas", reason="takes PySpark 4.2", exc_type=ImportError
+    )
     root, delta = tmp_path / "bucket", pa.table({"a": [1, 2], "_change_type": ["insert", "insert"]})
     monkeypatch.setattr(store_folder, "open_objects", lambda url: FolderObjects(root, url))
     store_folder._opened.cache_clear()
     sink = ParquetSink(store_path("s3a://bucket/out"))
     for batch in (0, 2):
         sink.deliver({"v": delta.slice(0, 1 + batch // 2)}, batch)
-    reader = WrittenDeltasReader(store_path("s3a://bucket/out/v"))
+    reader = written_deltas.WrittenDeltasReader(store_path("s3a://bucket/out/v"))
     end = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
     parts = reader.partitions(reader.initialOffset(), end)
     rows = [

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 BUCKET = "bucket"
 _MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-_BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_BY_FILE_SYSTEM = "FileSystemBasedCheckpointFileManager"
 _IMPLEMENTATION = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
 
 
@@ -95,7 +96,10 @@ def store_in(root: Path, spark: SparkSession) -> Iterator[Callable[[str], str]]:
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     for key, value in settings.items():
         hadoop.set(key, value)
-    spark.conf.set(_MANAGER, _BY_FILE_SYSTEM)  # the one of Hadoop's file contexts knows no overloaded schemes
+    package = _STREAMING if spark.version.startswith("4.0.") else f"{_STREAMING}.checkpointing"
+    spark.conf.set(
+        _MANAGER, f"{package}.{_BY_FILE_SYSTEM}"
+    )  # the one of Hadoop's file contexts knows no overloaded schemes
     store_folder._opened.cache_clear()
     try:
         with mock.patch.object(store_folder, "open_objects", lambda url: FolderObjects(root, url)):

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.batch import Arrival
@@ -28,7 +29,8 @@ from livejoin.shown import counted
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
 from livejoin.spark.sinks import Sink
-from livejoin.spark.streams.frames import unpack
+from livejoin.spark.streams.frames import unpack_pieces
+from livejoin.spark.streams.pieces import pieces, schema_of
 from livejoin.spark.streams.progress import Progress
 
 
@@ -105,6 +107,7 @@ class MicroBatches(BatchFunction):
         super().__init__()
         self._progress = progress
         self._letters = letters
+        self._schema: pa.Schema | None = None
         self._engine = engine
         self._sink = sink
         self._on_batch = on_batch
@@ -125,7 +128,9 @@ class MicroBatches(BatchFunction):
             self._commit(frame, batch_id)
 
     def _arrived(self, frame: DataFrame) -> Arrival:
-        return unpack(self._tables, frame.toArrow(), keeps_sequence=self._engine.policy.has_letters)
+        if self._schema is None:
+            self._schema = schema_of(frame)
+        return unpack_pieces(self._tables, pieces(frame, self._schema), keeps_sequence=self._engine.policy.has_letters)
 
     def _where(self, batch_id: int) -> str:
         done = "none of it was applied"

@@ -11,7 +11,7 @@ The law: ``unpack(pack(frames))`` gives for each table the multiset of rows of i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -240,14 +240,36 @@ def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True, ke
 
     Cost: linear in the rows, and a sort if ``_seq`` does not ascend already.
     """
+    return unpack_pieces(names, [rows], in_sequence=in_sequence, keeps_sequence=keeps_sequence)
+
+
+def unpack_pieces(
+    names: Sequence[str], pieces: Iterable[pa.Table], *, in_sequence: bool = True, keeps_sequence: bool = False
+) -> Arrival:
+    """As `unpack`, of rows that come piece by piece; beside the changes one piece is in memory.
+
+    Args:
+        names: As there.
+        pieces: The rows, all with the same columns.
+        in_sequence: As there.
+        keeps_sequence: As there.
+    """
+    found: dict[str, list[pa.Table]] = {}
+    time = None
+    for rows in pieces:
+        if rows.num_rows and time is None:
+            time = rows[TIMESTAMP][0].as_py()
+        for tag, name in enumerate(names):
+            of_table = rows[f"t{tag}"]
+            if len(names) > 1:
+                of_table = of_table.filter(pc.equal(rows[TAG], tag))
+            if len(of_table):
+                plain = pa.Table.from_struct_array(of_table)
+                found.setdefault(name, []).append(without_zones(_with_variants(plain)))
     changes = {}
-    for tag, name in enumerate(names):
-        of_table = rows if len(names) == 1 else rows.filter(pc.equal(rows[TAG], tag))
-        if of_table.num_rows:
-            plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
-            plain = _refused_without_sequence(_with_paths(_with_variants(plain)))
-            changes[name] = without_zones(_in_sequence(plain, keeps_sequence) if in_sequence else plain)
-    time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
+    for name in [name for name in names if name in found]:
+        rows = _refused_without_sequence(_with_paths(pa.concat_tables(found.pop(name))))
+        changes[name] = _in_sequence(rows, keeps_sequence) if in_sequence else rows
     return Arrival(changes, time)
 
 
