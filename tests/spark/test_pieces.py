@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltas import sum_of
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -46,6 +48,19 @@ def test_no_rows_are_a_piece_too(spark: SparkSession) -> None:
     for frame in (spark.range(0, 10, 1, 3).where("id < 0"), spark.createDataFrame([], "id BIGINT")):
         (piece,) = pieces(frame, schema_of(frame))
         assert piece.equals(frame.toArrow())
+
+
+def test_a_spark_without_partitions_of_messages_brings_all_by_one_job(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    frame = spark.range(0, 100, 1, 9)
+    schema = schema_of(frame)
+    no_method = mock.Mock(**{"toArrowBatchRdd.side_effect": Py4JError("Method toArrowBatchRdd([]) does not exist")})
+    monkeypatch.setattr(frame, "_jdf", mock.Mock(wraps=frame._jdf, toArrowBatchRdd=no_method.toArrowBatchRdd))
+    with mock.patch.object(type(frame), "toArrow", return_value=pa.table({"id": [1]})):
+        (piece,) = pieces(frame, schema)
+    assert piece.num_rows == 1
+    assert "a batch comes by one job" in caplog.text
 
 
 def test_partitions_that_are_too_much_together_come_in_smaller_jobs(

@@ -16,17 +16,19 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
 from pyspark.util import _load_from_socket
 
 from livejoin.errors import PipelineError
+from livejoin.seldom import Seldom
 from livejoin.shown import counted
 
 logger = logging.getLogger("livejoin")
 
 LIMIT = "spark.driver.maxResultSize"
+_warnings = Seldom()
 _SPARKS_OWN = "1g"
 _MOST = 256 << 20
 """Bytes of a piece: enough for a job to be worth its start, little beside the heap of a driver."""
@@ -53,7 +55,14 @@ def pieces(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.Table]:
 
     Cost: linear in the rows. A job for some partitions, of which there is one for a small batch.
     """
-    context, found = frame.sparkSession.sparkContext, frame._jdf.toArrowBatchRdd().toJavaRDD()
+    context, found = frame.sparkSession.sparkContext, _partitions(frame)
+    if found is None:
+        if _warnings.is_due(LIMIT):
+            logger.warning(
+                "this Spark has no toArrowBatchRdd: a batch comes by one job, and is no larger than %s", LIMIT
+            )
+        yield frame.toArrow()
+        return
     partitions: int = found.getNumPartitions()
     jvm, java = context._jvm, context._jsc.sc()
     assert jvm is not None
@@ -80,6 +89,16 @@ def pieces(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.Table]:
         count = max(1, min(_GROWTH * count, most // largest))
     if not partitions:
         yield schema.empty_table()
+
+
+def _partitions(frame: DataFrame) -> Any:
+    """The partitions of a frame, each of Arrow's messages; None where Spark gives none, as that of a vendor may."""
+    try:
+        return frame._jdf.toArrowBatchRdd().toJavaRDD()
+    except Py4JJavaError:
+        raise
+    except Py4JError:  # no such method
+        return None
 
 
 def _messages(served: Any) -> AbstractContextManager[Iterable[bytes]]:
