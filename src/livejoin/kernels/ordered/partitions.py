@@ -31,9 +31,9 @@ from livejoin.kernels.ordered.runs import (
     PartitionBuffers,
     apply_run,
     end_run,
-    entry_before,
     first_touched,
     opened,
+    seek_behind,
 )
 from livejoin.kernels.parameters import Addresses, Cursor, Line, Matrix, Output, Texts, Touched
 from livejoin.kernels.values.dictionary_view import strings_of
@@ -103,15 +103,20 @@ def _settle(s: PartitionBuffers, entry: int, copies: int, first: int, version: i
 
 @helper
 def _before(s: PartitionBuffers, row: int, text: Texts) -> tuple[int, int, int]:
-    """The entry before another one in its partition, 0 if there is none; the rows up to it, and its rank."""
+    """The entry before another one in its partition, 0 if there is none; the rows up to it, and its rank.
+
+    Where the other one stands is in T_LEAF and T_PLACE.
+    """
     m, p, prefix = s.arena, s.plan, s.prefix
-    entry, ahead = entry_before(s, p, row, text)
+    entry = seek_behind(s, p, row, text)
     if entry == 0:
         return 0, 0, 0
     rank = m[entry + E_WORDS + p[O_WIDTH]]
     if p[O_OFFSET] == ROW_NUMBER:
         return entry, rank - 1 + (m[entry + E_COUNT] >> 1), rank
-    return entry, ahead - rows_before(m, prefix, row, 0, text) if p[O_OFFSET] == RANK else 0, rank
+    if p[O_OFFSET] == RANK:
+        return entry, rows_before(m, p, row, 0, text) - rows_before(m, prefix, row, 0, text), rank
+    return entry, 0, rank
 
 
 @helper
@@ -121,7 +126,6 @@ def _walk(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, 
     previous, rows, rank = _before(s, row, text)
     if previous != 0 and m[previous + E_IN] == 0:
         return 0
-    seek(m, p, row, 0, text)
     leaf, place = m[T_LEAF], m[T_PLACE]
     limit, waiting = p[O_LIMIT], m[H_TOUCHED]
     made, gained = 0, 0

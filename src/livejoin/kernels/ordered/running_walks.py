@@ -23,7 +23,7 @@ from livejoin.kernels.ordered.runs import (
     H_TOTAL,
     H_TOUCHED,
     PartitionBuffers,
-    entry_before,
+    seek_behind,
 )
 from livejoin.kernels.ordered.sliding_frames import slide
 from livejoin.kernels.parameters import Output, Plan, Texts
@@ -84,15 +84,20 @@ def settle(s: PartitionBuffers, entry: int, version: int, emit: bool, out: Outpu
 
 @helper
 def _begin(s: PartitionBuffers, first: Plan, row: int, text: Texts) -> int:
-    """The aggregates before the entries from a row's place on, by some first words; how many rows ``ring`` has."""
+    """The aggregates before the entries from a row's place on, by some first words; how many rows ``ring`` has.
+
+    The place is in T_LEAF and T_PLACE.
+    """
     m, p, prefix, c, state, ring = s.arena, s.plan, s.prefix, s.calls, s.state, s.ring
-    previous, ahead = entry_before(s, first, row, text)
+    previous = seek_behind(s, first, row, text)
     if previous == 0:
         clear(c, state)
         return 0
     for i in range(c[C_WORDS]):
         state[i] = m[previous + E_WORDS + p[O_WIDTH] + i]
-    past = 1
+    if c[C_BACK] == 0:
+        return 1
+    past, ahead = 1, rows_before(m, first, row, 0, text)
     while past < c[C_BACK] and ahead > past:
         entry, _ = select(m, ahead - past - 1)
         if compare(m, prefix, entry, row, text) != 0:
@@ -123,7 +128,6 @@ def walk(s: PartitionBuffers, row: int, version: int, emit: bool, text: Texts, o
     m, p, c, state, ring = s.arena, s.plan, s.calls, s.state, s.ring
     past = _begin(s, p, row, text)
     is_first = past == 0
-    seek(m, p, row, 0, text)
     entry, leaf, place = next_entry(s, row, m[T_LEAF], m[T_PLACE], text)
     waiting, since, made = m[H_TOUCHED], 0, 0
     while entry != 0:
@@ -150,7 +154,6 @@ def walk_to_peers(s: PartitionBuffers, row: int, version: int, emit: bool, text:
     """The same where rows with equal keys have the same aggregates; without LAG."""
     m, keys, c, state, ring = s.arena, s.keys, s.calls, s.state, s.ring
     is_first = _begin(s, keys, row, text) == 0
-    seek(m, keys, row, 0, text)
     head, leaf, place = next_entry(s, row, m[T_LEAF], m[T_PLACE], text)
     waiting, made = m[H_TOUCHED], 0
     while head != 0:

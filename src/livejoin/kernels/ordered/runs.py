@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from livejoin.kernels.jit import helper
 from livejoin.kernels.memory.addresses import opener
-from livejoin.kernels.ordered.order_nodes import T_END, free_entry, has_space, new_entry
-from livejoin.kernels.ordered.order_tree import descend, insert, remove, rows_before, select, weigh
+from livejoin.kernels.ordered.order_nodes import FIRST, LEAF, T_END, T_LEAF, T_PLACE, free_entry, has_space, new_entry
+from livejoin.kernels.ordered.order_tree import descend, insert, remove, seek, weigh
 from livejoin.kernels.parameters import Arena, Line, Plan, Texts, Touched, Values
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
 
@@ -80,17 +80,19 @@ def first_touched(s: PartitionBuffers, touched: Touched, text: Texts) -> int:
 
 
 @helper
-def entry_before(s: PartitionBuffers, first: Plan, row: int, text: Texts) -> tuple[int, int]:
-    """The entry before the first one that is not before a row by some first words, in the row's partition, else 0.
+def seek_behind(s: PartitionBuffers, first: Plan, row: int, text: Texts) -> int:
+    """Find the first entry that is not before a row by some first words, as `seek` does, of rows that a run touched.
 
-    And how many rows come before it and with it, those of other partitions included.
+    Returns:
+        The entry just before it, if that is in the row's partition; else 0. No touched entry is before it, so that
+        it is there. A leaf's first entry comes before what is found in it, but where nothing comes before.
     """
     m, prefix = s.arena, s.prefix
-    ahead = rows_before(m, first, row, 0, text)
-    if ahead == 0:
-        return 0, 0
-    entry, _ = select(m, ahead - 1)
-    return entry if compare(m, prefix, entry, row, text) == 0 else 0, ahead
+    seek(m, first, row, 0, text)
+    if m[T_PLACE] == 0:
+        return 0
+    entry: int = m[m[T_LEAF] + FIRST + LEAF + m[T_PLACE] - 1]
+    return entry if compare(m, prefix, entry, row, text) == 0 else 0
 
 
 @helper
