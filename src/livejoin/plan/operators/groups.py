@@ -89,6 +89,11 @@ class AggregateOperator(PlanOperator):
     def below(self) -> tuple[Operator, ...]:
         return (self.input,)
 
+    @property
+    def writes_lists(self) -> bool:
+        """Whether it has lists of values, as LISTAGG and COLLECT_LIST are made of: all values of a group are read."""
+        return any(call.function in LISTS for call in self.calls)
+
     def identity(self, algorithm: Algorithm, adaptive: bool) -> Identity:
         return ("group", self.groups, said_calls(self.calls), self.is_global, said_types(self.types))
 
@@ -108,6 +113,11 @@ class AggregateOperator(PlanOperator):
             yield (
                 "values of groups are kept in order: O(log values) a row that changes; percentiles and numbers of "
                 "distinct values are exact, also those that are written as approximate ones"
+            )
+        if self.writes_lists:
+            yield (
+                "a list is written anew where a value of it changes: O(values of the group) for each group that "
+                "changes in a commit, twice with deltas, as the old list is in them too"
             )
 
     @property

@@ -74,6 +74,9 @@ def stored_words(plan: Operator, several: bool, from_left: bool, from_right: boo
             if from_left:
                 return f"the last row of {right} in front of it"
             return f"the rows of {left} behind it, up to the next row of {right}"
+        case AggregateOperator() if plan.writes_lists:
+            whose = ("these groups" if several else "its group") if plan.groups else "the list"
+            return f"all values of {whose}"
         case AggregateOperator():
             return ("the groups of these rows" if several else "its group") if plan.groups else "the one row of totals"
         case InequalityAggregateOperator():

@@ -86,6 +86,9 @@ class Stores:
                 below = self._below(plan.input, frozenset(range(plan.groups)))
                 may_stay = any(call.function in _MAY_STAY or call.distinct for call in plan.calls)
                 found = self._stored(plan, below, below.different.bounded() if may_stay else below.different)
+                if plan.writes_lists:
+                    values = self._behind(plan.input, tuple(range(plan.groups))).among(self._sizes.rows(plan.input))
+                    self.looked_up[plan] = self.looked_up[plan].plus(below.different.times(values))
                 return pairs(plan, found.rows, some)
             case TopKOperator():
                 return self._first_rows(plan, self._below(plan.input, None))
