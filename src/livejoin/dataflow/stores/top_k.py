@@ -142,6 +142,7 @@ class TopKStore(OrderedState):
             versions: The version of each change.
             reads: Whether the input may be read for more candidates.
         """
+        weights, versions = np.ascontiguousarray(weights), np.ascontiguousarray(versions)
         m, number = self.arena.words, weights.shape[0]
         m[kernel.H_ROWS] += weights[0] if number == 1 else weights.sum()
         if m[kernel.H_HORIZON]:
