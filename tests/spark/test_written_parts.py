@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltas import sum_of
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from livejoin.checkpoint.batch_delta import TIMESTAMP
 from livejoin.checkpoint.engine import Engine, open_engine
@@ -33,11 +34,24 @@ DECLARED = job_of({"T": parse_columns("T", "a BIGINT")}, VIEWS, {"T"})
 TIME = datetime(2026, 11, 22, tzinfo=UTC)
 
 
+class WithoutMessages:
+    """The Java frame of a Spark that does not give its partitions as messages."""
+
+    def toArrowBatchRdd(self) -> None:
+        msg = "Method toArrowBatchRdd([]) does not exist"
+        raise Py4JError(msg)
+
+
 class Frame:
     """What Spark hands over, of which a micro-batch takes the Arrow table: rows for T."""
 
+    _jdf = WithoutMessages()
+
     def __init__(self, rows: list[int]) -> None:
         self._rows = rows
+
+    def limit(self, rows: int) -> Frame:
+        return Frame(self._rows[:rows])
 
     def toArrow(self) -> pa.Table:
         return pa.table({"t0": pa.array([{"a": row} for row in self._rows]), TIMESTAMP: [TIME] * len(self._rows)})

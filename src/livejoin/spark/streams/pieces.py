@@ -55,7 +55,7 @@ def pieces(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.Table]:
 
     Cost: linear in the rows. A job for some partitions, of which there is one for a small batch.
     """
-    context, found = frame.sparkSession.sparkContext, _partitions(frame)
+    found = _partitions(frame)
     if found is None:
         if _warnings.is_due(LIMIT):
             logger.warning(
@@ -63,7 +63,7 @@ def pieces(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.Table]:
             )
         yield frame.toArrow()
         return
-    partitions: int = found.getNumPartitions()
+    context, partitions = frame.sparkSession.sparkContext, int(found.getNumPartitions())
     jvm, java = context._jvm, context._jsc.sc()
     assert jvm is not None
     begin, count, largest = 0, max(_FEW, context.defaultParallelism), 1
