@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from livejoin.errors import PipelineError
+from livejoin.seldom import Seldom
 from livejoin.spark import BatchReport
 from livejoin.spark.streams.pieces import LIMIT, pieces, schema_of
 from maintaining import maintain
@@ -53,6 +54,7 @@ def test_no_rows_are_a_piece_too(spark: SparkSession) -> None:
 def test_a_spark_without_partitions_of_messages_brings_all_by_one_job(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr("livejoin.spark.streams.pieces._warnings", Seldom())
     frame = spark.range(0, 100, 1, 9)
     schema = schema_of(frame)
     no_method = mock.Mock(**{"toArrowBatchRdd.side_effect": Py4JError("Method toArrowBatchRdd([]) does not exist")})
