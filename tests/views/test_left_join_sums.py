@@ -59,6 +59,8 @@ SUMMED = [
     f"SELECT L.t, {ALL} FROM L LEFT JOIN R ON ABS(L.t - R.t) <= 1 AND L.u > 2 GROUP BY L.t",
     f"SELECT L.day, {ALL} FROM R RIGHT JOIN L ON L.k = R.k AND R.day < L.day GROUP BY L.day",
     "SELECT SUM(R.x) AS s FROM L LEFT JOIN R ON R.t < L.t",
+    "SELECT L.g, SUM(R.x) FILTER (WHERE R.u > 2) AS s, COUNT(CASE WHEN R.x > 0 THEN 1 END) AS c, COUNT(x, p) AS b "
+    "FROM L LEFT JOIN R ON R.t < L.t GROUP BY L.g",
     "SELECT UPPER(L.g) AS v, COUNT(*) AS c, BOOL_AND(R.x > 0) AS b, BOOL_OR(L.d > 0) AS o FROM L LEFT JOIN R "
     "ON L.k = R.k AND R.t < L.t GROUP BY UPPER(L.g)",
     "SELECT L.g, COUNT(*) * 2 AS c, SUM(R.x) / COUNT(R.x) AS q FROM L LEFT JOIN R ON L.k = R.k AND R.t < L.t "
@@ -81,6 +83,7 @@ OTHERS = [
     "SELECT L.g, SUM(R.d) AS s FROM L LEFT JOIN R ON L.k = R.k AND R.t < L.t GROUP BY L.g",
     "SELECT L.g, SUM(L.u) AS s FROM L LEFT JOIN R ON L.k = R.k AND R.t < L.t GROUP BY L.g",
     "SELECT L.g, SUM(COALESCE(R.x, 1)) AS s FROM L LEFT JOIN R ON L.k = R.k AND R.t < L.t GROUP BY L.g",
+    "SELECT SUM(CASE WHEN R.x > 0 THEN 1 ELSE 2 END) AS s FROM L LEFT JOIN R ON L.k = R.k AND R.t < L.t",
     "SELECT R.u, COUNT(*) AS s FROM L LEFT JOIN R ON L.k = R.k AND R.t < L.t GROUP BY R.u",
     "SELECT COUNT(*) AS s FROM L LEFT JOIN R ON L.k = R.k AND R.t < L.t WHERE R.x IS NULL",
     "SELECT COUNT(*) AS s FROM L LEFT JOIN R ON L.k = R.k AND R.t <> L.t",

@@ -20,7 +20,7 @@ one of two sums may be too large for a type that the whole one fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -35,7 +35,7 @@ from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType, Table
 from livejoin.sql.lower.grouped.determined import with_determined
 from livejoin.sql.lower.grouped.grouping import Grouping
-from livejoin.sql.lower.parts.null_rejection import gives_null
+from livejoin.sql.lower.parts.null_rejection import gives_null, rejects
 from livejoin.sql.lower.parts.part_tree import atoms_of, flat
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.parse.source import offset_of
@@ -189,7 +189,28 @@ def _adds_up(call: AggregateCall, values: Sequence[Item], found: _LeftJoin) -> b
     value = values[call.argument].value
     if not found.of_other(value):
         return call.function in _ADDED
-    return gives_null(value, lambda ref: ref.atom == found.other.atom)
+    return _is_null(value, lambda ref: ref.atom == found.other.atom)
+
+
+def _is_null(value: exp.Expr, nulls: Callable[[ColumnRef], bool]) -> bool:
+    """Whether an argument is NULL if some columns are; that of a call with FILTER is a CASE."""
+    node = value.unnest()
+    if not isinstance(node, exp.Case) or node.this is not None:
+        return gives_null(node, nulls)
+    default = node.args.get("default")
+    is_null = default is None or isinstance(default, exp.Null) or _is_null(default, nulls)
+    return is_null and all(_drops(one.this, nulls) or _is_null(one.args["true"], nulls) for one in node.args["ifs"])
+
+
+def _drops(condition: exp.Expr, nulls: Callable[[ColumnRef], bool]) -> bool:
+    """Whether a condition is not true if some columns are NULL; COUNT(CASE ...) asks whether the CASE is NULL."""
+    match condition.unnest():
+        case exp.And() as both:
+            return _drops(both.this, nulls) or _drops(both.expression, nulls)
+        case exp.Not(this=inner) if isinstance(is_ := inner.unnest(), exp.Is) and isinstance(is_.expression, exp.Null):
+            return _is_null(is_.this, nulls)
+        case other:
+            return rejects(other, nulls)
 
 
 def _unmatched(found: _LeftJoin, matched: Aggregate, values: Sequence[Item], rewriter: Rewriter) -> list[Project]:

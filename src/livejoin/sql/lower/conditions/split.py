@@ -87,7 +87,9 @@ class Unconnected:
         """
         sums = "sums of the pairs of an inner join or a LEFT JOIN (COUNT, SUM, AVG)"
         hint = (
-            f"{sums} would make no pair, but {not_summed}" if not_summed else f"or ask for {sums}, which make no pair"
+            f"{sums} would make no pair, but {not_summed}"
+            if not_summed
+            else f"or ask for {sums}, which make no pair (livejoin docs guides/validity)"
         )
         return _refusal(self.condition, self.between, self.source, self.offset, hint)
 
