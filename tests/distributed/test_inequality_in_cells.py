@@ -25,6 +25,9 @@ VIEWS = [
     "SELECT T.id, Q.p FROM T JOIN Q ON T.k = Q.k AND Q.ts BETWEEN T.ts - 2 AND T.ts AND Q.p <> T.id",
     "SELECT T.k, Q.p FROM T JOIN Q ON T.k = Q.k AND NOT (T.ts > Q.ts)",
     "SELECT T.id, Q.p FROM T JOIN Q ON T.k = Q.k AND T.ts BETWEEN Q.ts AND Q.p",
+    "SELECT T.k, COUNT(*) AS n, AVG(p) AS a FROM T LEFT JOIN Q ON T.k = Q.k AND T.ts > Q.ts GROUP BY T.k",
+    "SELECT COUNT(*) AS n, SUM(p) AS s FROM T LEFT JOIN Q ON T.ts < Q.ts AND T.id > 3",
+    "SELECT T.k, COUNT(*) AS n, SUM(p) AS s FROM T LEFT JOIN Q ON Q.ts BETWEEN T.ts - 1 AND T.ts GROUP BY T.k",
 ]
 
 

@@ -100,6 +100,18 @@ PUSHED_DOWN = [
     # Distinct rows need all their columns.
     ("SELECT q.a FROM (SELECT a, b FROM R UNION SELECT d, b FROM S) q", ""),
 ]
+ADDED_UP = [
+    (
+        "SELECT R.a, COUNT(*) AS n, SUM(S.d) AS s FROM R LEFT JOIN S ON R.b = S.b AND S.d < R.c GROUP BY R.a",
+        "SELECT a, CAST(SUM(n) AS BIGINT) AS n, CAST(SUM(s) AS BIGINT) AS s FROM (SELECT R.a, COUNT(*) AS n, "
+        "SUM(S.d) AS s FROM R JOIN S ON R.b = S.b AND S.d < R.c GROUP BY R.a UNION ALL SELECT a, COUNT(*), NULL FROM R "
+        "WHERE NOT EXISTS (SELECT 1 FROM S WHERE R.b = S.b AND S.d < R.c) GROUP BY a) q GROUP BY a",
+    ),
+    (
+        "SELECT COUNT(S.d) AS n FROM R LEFT JOIN S ON S.d BETWEEN R.a AND R.c",
+        "SELECT COUNT(*) AS n FROM R JOIN S ON S.d BETWEEN R.a AND R.c",
+    ),
+]
 NORMAL = [
     (
         "SELECT R.a, S.d FROM R LEFT JOIN S ON R.b = S.b WHERE S.d > 1",
@@ -175,6 +187,7 @@ def test_every_pass_has_pairs() -> None:
         "full_joins_to_outer",  # MERGED
         "merge_views",  # MERGED
         "push_down_projections",  # PUSHED_DOWN
+        "add_up_left_joins",  # ADDED_UP
         "normalize_parts",  # NORMAL, ISOLATED
     ]
 
@@ -205,7 +218,7 @@ def test_unions_lose_the_columns_that_nobody_reads(before: str, behind: str) -> 
     assert widths == [len(one.types) for one in _unions(bind_query(behind or before, CATALOG).root)]
 
 
-@pytest.mark.parametrize(("before", "behind"), [*UNNESTED, *MERGED, *PUSHED_DOWN, *NORMAL, *ISOLATED])
+@pytest.mark.parametrize(("before", "behind"), [*UNNESTED, *MERGED, *PUSHED_DOWN, *ADDED_UP, *NORMAL, *ISOLATED])
 def test_both_texts_give_the_same_rows(before: str, behind: str, databases: list[duckdb.DuckDBPyConnection]) -> None:
     roots = [bind_query(sql, CATALOG, allow_product=True).root for sql in (before, behind or before)]
     texts = [to_duckdb(sql, CATALOG) for sql in (before, behind or before)]

@@ -6,7 +6,8 @@ query that a pass makes goes through those of the later stages:
     stage        passes                                          made by                                enters at
     unnesting    unnest_sub_queries                              whole queries, sub-queries             `bound`
     merging      full_joins_to_outer, merge_views                FROM: constant rows, PIVOT, FULL JOIN  `merged`
-    normalizing  push_down_projections, normalize_parts          unions, isolated parts, windows        `relation`
+    normalizing  push_down_projections, add_up_left_joins,       unions, isolated parts, windows        `relation`
+                 normalize_parts
 
 Law: each pass gives a SELECT with the same outputs and the same multiset of rows, for all tables, also with NULLs,
 equal rows or no rows. Each pass also says which conditions it needs and which it leaves.
@@ -34,6 +35,7 @@ from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.resolved.query import BoundBlock, SelectBlock
 from livejoin.sql.sub_queries.free import refuse_outer
+from livejoin.sql.sub_queries.left_join_sums import add_up_left_joins
 from livejoin.sql.sub_queries.rewriter import Enclosing, Rewriter
 from livejoin.sql.sub_queries.unnest import unnest
 
@@ -139,6 +141,15 @@ PASSES: tuple[Pass, ...] = (
         needs="no sub-queries; what could be merged is",
         leaves="of a union in FROM that has no name every column is read, or it has one column",
         holds=_reads_all_of_unions,
+    ),
+    Pass(
+        name="add_up_left_joins",
+        stage="normalizing",
+        rewrite=add_up_left_joins,
+        needs="no sub-queries; what could be merged is",
+        leaves="a SELECT with groups over a LEFT JOIN by one comparison has an aggregate that is no sum of its pairs, "
+        "or a group that reads the optional side",
+        holds=well_formed,
     ),
     Pass(
         name="normalize_parts",

@@ -30,12 +30,21 @@ from livejoin.sql.scalars.expression import RowType
 
 @dataclass(frozen=True)
 class Joined:
-    """The tables and nested queries of a SELECT with its conditions on single atoms."""
+    """The tables and nested queries of a SELECT with its conditions on single atoms.
+
+    Args:
+        scope: The occurrences.
+        conditions: The conditions.
+        source: The tokens of the SELECT.
+        edges: The parts that hang on the core.
+        padded: The atoms that are joined here, but whose columns may be NULL in rows that are added elsewhere.
+    """
 
     scope: Scope
     conditions: Conditions
     source: Source
     edges: tuple[Edge, ...] = ()
+    padded: frozenset[int] = frozenset()
 
     @staticmethod
     def of(block: SelectBlock, allow_product: bool = False) -> Joined:
@@ -60,7 +69,7 @@ class Joined:
     @property
     def optional(self) -> frozenset[int]:
         """The atoms whose columns are NULL where there is no match."""
-        return frozenset(atom for edge in self.edges if edge.part.kind == "optional" for atom in edge.part.atoms)
+        return self.padded.union(*(edge.part.atoms for edge in self.edges if edge.part.kind == "optional"))
 
     @property
     def first(self) -> int:

@@ -85,11 +85,12 @@ class Unconnected:
         Args:
             not_summed: Why sums over the pairs need the pairs; empty where no sums are asked for.
         """
-        sums = "sums of the pairs of an inner join (COUNT, SUM, AVG)"
-        hint = f"{sums} would make no pair, but {not_summed}"
-        if not not_summed:
-            left = "of a LEFT JOIN add those of rows without a match (livejoin docs guides/validity)"
-            hint = f"or ask for {sums}, which make no pair; {left}"
+        sums = "sums of the pairs of an inner join or a LEFT JOIN (COUNT, SUM, AVG)"
+        hint = (
+            f"{sums} would make no pair, but {not_summed}"
+            if not_summed
+            else f"or ask for {sums}, which make no pair (livejoin docs guides/validity)"
+        )
         return _refusal(self.condition, self.between, self.source, self.offset, hint)
 
 

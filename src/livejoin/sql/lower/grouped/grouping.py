@@ -69,6 +69,11 @@ class Grouping:
         self._by_connector = any(isinstance(value.unnest(), exp.Connector) for value in groups)
         self._calls: list[AggregateCall] = []
 
+    @property
+    def values(self) -> tuple[Item, ...]:
+        """The columns below the Aggregate: the groups, then the arguments of the calls that were rewritten."""
+        return tuple(self._values)
+
     def of_set(self, chosen: tuple[int, ...]) -> None:
         """Rewrite from now on over the Aggregate of one grouping set, given by the positions of its groups."""
         self._set = chosen
