@@ -128,3 +128,25 @@ def test_first_rows_of_anything(name: str) -> None:
             assert signed_multiset(commit["v"]) == without_zeros(delta)
             both.db._check()
             before = after
+
+
+@pytest.mark.parametrize("select", ["k, s", "k, s, p"])
+def test_what_is_read_behind_a_commit_that_was_cut_off(select: str) -> None:
+    """A block that was cut off is made anew, and who reads its rows by it goes on with the new one."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, p INT, s STRING)")
+    view = db.create_view("best", f"SELECT {select} FROM t ORDER BY s, p DESC LIMIT 40")
+    db.apply("t", [(number, number, f"b{number:04}") for number in range(100)])
+    assert view.top(1).to_pylist()[0]["k"] == 0
+    whole = top_k.kernel.maintain
+
+    def cut_off(*given: object) -> int:
+        whole(*given)
+        raise KeyboardInterrupt
+
+    with mock.patch.object(top_k.kernel, "maintain", cut_off), pytest.raises(KeyboardInterrupt):
+        db.apply("t", [(100 + number, number, f"a{number:04}") for number in range(100)])
+    assert [row["k"] for row in view.top(3).to_pylist()] == [0, 1, 2]
+    assert view.at(0)[0] == 0
+    assert view.lookup(s="a0000").num_rows == 0
+    assert [row["k"] for row in view.to_pylist()] == list(range(40))

@@ -65,7 +65,7 @@ class Meter:
     @property
     def left_out(self) -> str:
         """The changes that were not applied, by reason; empty if all were."""
-        late = "older than what their keys have"
+        late = "too late"
         counts = (("refused", self.skipped), *self.ignored.items(), ("dead letters", self.letters), (late, self.late))
         return ", ".join(f"{count:,} {what}" for what, count in counts if count)
 

@@ -405,9 +405,13 @@ class Graph:
     def undo(self) -> None:
         """Take back the last `apply`, whole or begun; the tables are still as it staged them."""
         lost: set[Node] = set()
+        above: set[Node] = set()
         for node in self.nodes:
             if node.is_torn or (node.knows_ids and any(one in lost for one in node.inputs)):
                 lost.add(node)
+            elif any(one in lost or one in above for one in node.inputs):
+                above.add(node)
+                node.disturb(told=False)  # what it reads its rows by is a block that goes
         failed = False
         for node in reversed(self.nodes):  # a block reads the rows of those below it as the commit left them
             if node in lost:
