@@ -36,12 +36,18 @@ _READ_ARROW = (
     "its dates and times are of the years 1 to 9999; read the result as Arrow, with to_arrow() or sample(), or as "
     "NumPy's, with to_arrow()[column].to_numpy()"
 )
-_LARGEST_PIECE = 1 << 20
+MOST_AT_ONCE = 1 << 20
+"""Rows that are asked for at once."""
 _LARGEST_SAMPLE = 1 << 32
 _LARGEST_SEED = (1 << 64) - 1
 
 Row: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """A row: its values in the order of the schema, or by their names."""
+
+
+def no_order(name: str) -> str:
+    """The message for who asks for the first rows of a view that has none."""
+    return f"view {name!r} has no ORDER BY, and so no first rows; give it one, with LIMIT to keep the order"
 
 
 def multiplicity(access: Access, row: Row, schema: pa.Schema, types: Sequence[SqlType], codec: Codec) -> int:
@@ -86,7 +92,7 @@ def look_up(access: Access, values: Mapping[int, Any], query: Query, codec: Code
     table = pa.table([rows.arrow(i) for i in range(len(schema))], schema=schema)
     if times.max(initial=1) == 1:
         return table
-    return pa.concat_tables(repeated(table, times, _LARGEST_PIECE)).combine_chunks()
+    return pa.concat_tables(repeated(table, times, MOST_AT_ONCE)).combine_chunks()
 
 
 def by_name(values: Mapping[str, Any], view: str, names: Sequence[str]) -> dict[str, Any]:

@@ -68,7 +68,6 @@ KEYS = "livejoin.keys"
 
 _BATCH = 65536
 _EPOCH = dt.datetime(1970, 1, 1)
-_LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
 _PAIRED = 8  # columns of which it tries pairs
 _TRIED = 32  # columns that a refused look-up tries for the message
@@ -303,7 +302,7 @@ class View(Readable):
             ExpressionError: DuckDB cannot evaluate an output on some row.
         """
         check_number(max_rows, "max_rows", 1, _MOST_ROWS)
-        size = min(max_rows, _LARGEST_BATCH)
+        size = min(max_rows, reading.MOST_AT_ONCE)
         if self._query.order:
             return iter(self.to_arrow().combine_chunks().to_batches(size))
         return self._batches(size)
@@ -510,12 +509,11 @@ class View(Readable):
         Cost: O(rows * log(rows kept)) with LIMIT, which keeps the order; else the result is read and sorted, as for
         `to_arrow`.
         """
-        check_number(rows, "rows", 0, _LARGEST_BATCH)
+        check_number(rows, "rows", 0, reading.MOST_AT_ONCE)
         if self._query.order:
             return self.to_arrow().slice(0, rows).combine_chunks()
         if not _is_ordered(self._query.root):
-            msg = f"view {self.name!r} has no ORDER BY, and so no first rows; give it one, with LIMIT to keep the order"
-            raise ReadError(msg)
+            raise ReadError(reading.no_order(self.name))
         with of_view(self.name):
             return reading.slice_of(self._access, 0, rows, self.schema)
 
@@ -557,7 +555,7 @@ class View(Readable):
         Cost: that of `at`, for each of the rows.
         """
         check_number(position, "position", 0, _MOST_ROWS)
-        check_number(rows, "rows", 0, _LARGEST_BATCH)
+        check_number(rows, "rows", 0, reading.MOST_AT_ONCE)
         with of_view(self.name):
             return reading.slice_of(self._access, position, rows, self.schema)
 

@@ -125,3 +125,60 @@ def test_a_view_that_was_dropped() -> None:
         view.as_of(0)
     with pytest.raises(ReadError):
         was.to_arrow()
+
+
+def ordered(folder: Path, select: str) -> tuple[livejoin.Database, int]:
+    """A view in a folder whose rows change their places, and not themselves, behind a version; and that version."""
+    db = livejoin.open(folder)
+    db.execute(f"""
+        CREATE TABLE t (k BIGINT PRIMARY KEY, p INT);
+        CREATE VIEW best AS SELECT {select} FROM t ORDER BY p DESC LIMIT 3
+    """)
+    db.views["best"].keep_history(rows=100_000)
+    db.apply("t", [(number, number) for number in range(10)])
+    known = db.version
+    db.execute("UPDATE t SET p = 100 WHERE k = 7")
+    return db, known
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_order_by_what_is_not_shown_is_not_in_the_history_of_a_folder(tmp_path: Path, again: bool) -> None:
+    db, known = ordered(tmp_path, "k")
+    if again:
+        db.close()
+        db = livejoin.open(tmp_path)
+    view = db.views["best"]
+    with pytest.raises(ReadError, match=r"ordered by columns that it does not show.*name them in SELECT too"):
+        view.as_of(known)
+    with view.changes(since=known) as changes, pytest.raises(TimeoutError):
+        changes.next(timeout=0)
+    with view.changes(since=known, positions=True) as changes:
+        update = changes.next(timeout=0)
+    assert update is not None and update.reset
+    assert update.delta["k"].to_pylist() == [7, 9, 8]
+    with view.changes(since=db.version, positions=True) as changes:
+        db.execute("UPDATE t SET p = 200 WHERE k = 8")
+        moved = changes.next(timeout=1)
+    assert moved is not None and not moved.reset
+    assert moved.positions is not None and moved.positions.to_pylist() == [2, 0]
+    assert view.as_of(db.version).top(2)["k"].to_pylist() == [8, 7]
+    db.close()
+
+
+def test_an_order_that_is_shown_is_in_the_history_of_a_folder(tmp_path: Path) -> None:
+    db, known = ordered(tmp_path, "k, p")
+    db.close()
+    with livejoin.open(tmp_path) as again:
+        view = again.views["best"]
+        assert view.as_of(known).top(3)["k"].to_pylist() == [9, 8, 7]
+        with view.changes(since=known, positions=True) as changes:
+            update = changes.next(timeout=0)
+        assert update is not None and not update.reset
+        assert update.positions is not None and update.positions.to_pylist() == [2, 0]
+
+
+def test_first_rows_of_what_has_no_order(tmp_path: Path) -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT); CREATE VIEW v AS SELECT k FROM t; INSERT INTO t VALUES (2), (1)")
+    with db.snapshot() as seen, pytest.raises(ReadError, match="view 'v' has no ORDER BY"):
+        seen["v"].top(1)

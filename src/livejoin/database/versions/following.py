@@ -199,7 +199,9 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         self._reset_version: int | None = version
         self._known_up_to: int | None = None
         if since is not None:
-            known = self.link if since >= self.link.version else images.since(self.name.lower(), since)
+            known: Link | None = self.link
+            if since < self.link.version:
+                known = images.since(self.name.lower(), since, in_order=self._places)
             if known is not None:
                 self.link, self.seen, self._reset_version = known, since, None
                 self._known_up_to = since if known.version < since else None

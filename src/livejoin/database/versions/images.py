@@ -116,17 +116,19 @@ class Images:
             return self.contents.histories[name].base
         return self.links.kept[name][0].version if name in self.links.kept else None
 
-    def since(self, name: str, version: int) -> Link | None:
+    def since(self, name: str, version: int, *, in_order: bool = False) -> Link | None:
         """The link whose rows were those of a version; None if nobody has it any more. Called with the lock held.
 
         Args:
             name: The view's name in lower case.
             version: A version that was.
+            in_order: Whether the order of the rows counts too. The history in a folder has the columns that the view
+                shows, and does not tell an order by others.
 
         Cost: O(versions since then).
         """
         found = self.links.since(name, version)
-        if found is None and name in self.contents.histories:
+        if found is None and name in self.contents.histories and not (in_order and self.shape(name).is_below):
             return self._stored(name, version)
         return found
 
@@ -360,9 +362,13 @@ class Images:
 
 
 def link_of(contents: Contents, name: str) -> Link:
-    """The link of the present version of a view or table, by its name in lower case; called with the lock held."""
+    """The link of the present version of a view or table, by its name in lower case; called with the lock held.
+
+    A history in a folder knows since when the rows are these, but nothing of an order by columns that are not shown.
+    """
     known = contents.histories.get(name)
-    version = contents.version if known is None else known.version
+    is_known = known is not None and not contents.images.shape(name).is_below
+    version = known.version if known is not None and is_known else contents.version
     return contents.links.tip(name, version, 0 if contents.log is None else contents.log.written)
 
 

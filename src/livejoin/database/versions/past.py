@@ -54,7 +54,7 @@ class Past:
 
         Cost: O(versions since then); in the middle of a replay also that of its rows.
         """
-        link = self._known(version)
+        link = self._known(version, in_order=True)
         step = link.step
         if step is None or link.version == version:
             return link
@@ -106,7 +106,7 @@ class Past:
         return netted(deltas, self._shape.types[: len(self._shape.schema)])
 
     @alone
-    def _known(self, version: int) -> Link:
+    def _known(self, version: int, *, in_order: bool = False) -> Link:
         images = self._images
         images.make_told()
         if version > images.version:
@@ -115,9 +115,16 @@ class Past:
         present = images.link(self._key)
         if present.version <= version:
             return present
-        found = images.since(self._key, version)
+        found = images.since(self._key, version, in_order=in_order)
         if found is None:
             oldest = images.oldest(self._key)
+            if oldest is not None and oldest <= version:
+                msg = (
+                    f"view {self._name!r} cannot be read as of version {version}: it is ordered by columns that it "
+                    "does not show, and the history in the folder has those that it shows; name them in SELECT too, or "
+                    "follow by changes(since=...), which needs no order"
+                )
+                raise ReadError(msg)
             reach = "keeps no history" if oldest is None else f"has a history from version {oldest} on"
             msg = (
                 f"view {self._name!r} {reach}, and cannot be read as of version {version}; "

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from livejoin.database import reading
+from livejoin.database.arguments import check_number
+from livejoin.database.reading import MOST_AT_ONCE, no_order
 from livejoin.database.versions.links import Link
 from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.shape import Shape
@@ -119,6 +121,20 @@ class RowsAt(Readable):
                 raise
             return found
         return reading.only_row(table.slice(reading.place_of(position, table.num_rows), 1))
+
+    def top(self, rows: int) -> pa.Table:
+        """The first rows of a view with ORDER BY, in this order; all of them if there are fewer.
+
+        Raises:
+            ReadError: The view has no ORDER BY, or the number is none.
+            MemoryLimitError: All rows do not fit into the memory that there may be.
+
+        Cost: as for `to_arrow`.
+        """
+        check_number(rows, "rows", 0, MOST_AT_ONCE)
+        if not self._shape.order:
+            raise ReadError(no_order(self.name))
+        return self.to_arrow().slice(0, rows).combine_chunks()
 
     def sample(self, rows: int, seed: int | None = None) -> pa.Table:
         """Rows drawn uniformly and independently of each other; as `View.sample`.
