@@ -38,6 +38,7 @@ MARK_BYTES = 64
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _NOT_ALLOWED = re.compile(r"status code: 40[13]\b")
+_HOSTS_WITH_CREDENTIALS = ("169.254.169.254", "metadata.google.internal")  # whom a client asks that knows no other way
 _PROBE_SECONDS = 10.0
 _RACES, _RACERS = 3, 4  # of a probe
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 2.0
@@ -367,9 +368,14 @@ def _said(error: BaseException) -> str:
 
     >>> _said(OSError("404 Not Found: <?xml?><Error><Code>NoSuchBucket</Code> of http://me:secret@host/x?key=1"))
     '404 Not Found (NoSuchBucket)'
+    >>> _said(OSError("Error performing PUT http://169.254.169.254/latest/api/token"))[:50]
+    'no credentials of the store are in the environment'
     """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     first, is_cut, _ = lines[0].partition("<")
     code = re.search(r"<Code>([A-Za-z0-9]+)</Code>", str(error)) if is_cut else None
     plain = re.sub(r"://[^/\s]*@", "://", re.sub(r"\?\S*", "", first)).rstrip(": ")
-    return plain[:_LONGEST] + (f" ({code[1]})" if code else "")
+    said = plain[:_LONGEST] + (f" ({code[1]})" if code else "")
+    if any(host in said for host in _HOSTS_WITH_CREDENTIALS):
+        return f"no credentials of the store are in the environment, and this machine gives none ({said})"
+    return said
