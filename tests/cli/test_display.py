@@ -109,7 +109,7 @@ def test_what_came_back_and_what_was_left_out() -> None:
         console.print(display.panel() if isinstance(display, Dashboard) else Text(display.line()), soft_wrap=True)
         assert isinstance(console.file, io.StringIO)
         text = console.file.getvalue()
-        assert "1,234,567 refused, 891 dead letters, 1,234 older than what" in text
+        assert "1,234,567 refused, 891 dead letters, 1,234 too late" in text
         assert "12,345,678 rows" in text
         assert re.search("refreshed:? +P, Q", text)
         if is_terminal:
