@@ -170,7 +170,7 @@ def test_rows_that_their_first_words_do_not_tell_apart() -> None:
             store.maintain([delta_of(codec, [text], steps)])
             store._check()
         assert store.arena.words[order_nodes.T_ENTRIES] == 500
-        with mock.patch.object(top_k.kernel, "place_horizon", side_effect=AssertionError):
+        with mock.patch.object(top_k.horizon, "place_horizon", side_effect=AssertionError):
             steps = [Weighted(501, 0, (names[0],), -1)]
             below.change(steps)
             store.maintain([delta_of(codec, [text], steps)])

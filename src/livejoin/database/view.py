@@ -34,7 +34,8 @@ from livejoin.database.versions.rolling import insertions
 from livejoin.database.versions.rows_at import RowsAt
 from livejoin.database.versions.shape import Shape, shape_of
 from livejoin.database.versions.shared_read import Pieces, SharedRead
-from livejoin.dataflow.blocks.block import Batches, Change
+from livejoin.dataflow.batches import Batches
+from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.deltas.arrow_delta import delta_schema
 from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -212,6 +213,10 @@ class Delta:
         """What takes the changes back: the last one first, in versions that ascend again."""
         back = np.arange(self.weights.shape[0])[::-1]
         return Delta(self.rows.take(back), -self.weights[back], -self.versions[back])
+
+
+Batches: TypeAlias = Iterator[tuple[Rows, Words]]
+"""Rows with their multiplicities."""
 
 
 @cache

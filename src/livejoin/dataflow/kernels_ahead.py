@@ -35,7 +35,7 @@ _OF_OPERATORS: dict[type[Operator], tuple[str, ...]] = {
     SetOperator: ("relation.multiset",),
     ThresholdAggregateOperator: ("thresholds", "groups"),
     ThresholdOperator: ("thresholds",),
-    TopKOperator: ("ordered.top_k",),
+    TopKOperator: ("ordered.top_k", "ordered.horizon"),
 }
 _CALLED_ELSE = {"view_trees": ("crown",), "bags": ("bag", "crown")}
 """What families take whose kernels are in no package of the family's name."""
@@ -46,7 +46,7 @@ def kernels_of(plan: Operator) -> tuple[str, ...]:
 
     >>> from livejoin.plan.operators import TopKOperator
     >>> kernels_of(object.__new__(TopKOperator))
-    ('ordered.top_k',)
+    ('ordered.top_k', 'ordered.horizon')
     """
     found = _OF_OPERATORS.get(type(plan), ())
     if not found and isinstance(plan, AnyJoin):

@@ -14,8 +14,9 @@ from dataclasses import replace
 from enum import Enum
 from typing import TypeAlias
 
+from livejoin.dataflow.batches import Batches
 from livejoin.dataflow.blocks.bag import BagBlock
-from livejoin.dataflow.blocks.block import Batches, Block, Change
+from livejoin.dataflow.blocks.block import Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange

@@ -14,8 +14,8 @@ from functools import partial
 
 import numpy as np
 
-from livejoin.dataflow.batches import Rows
-from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, Wanted
+from livejoin.dataflow.batches import Batches, Rows
+from livejoin.dataflow.blocks.block import Change, InputRelation, Wanted
 from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.blocks.stored import StoredChange
 from livejoin.dataflow.blocks.table_change import TableChange

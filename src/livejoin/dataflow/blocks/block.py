@@ -10,12 +10,12 @@ A *block* maintains a derived relation from other relations. Laws:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Mapping
+from typing import Protocol
 
 import pyarrow as pa
 
-from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.batches import Batches, Delta
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.arrow_delta import MarkedRows, cancelled, shown_rows
 from livejoin.dataflow.deltas.extents import Extent
@@ -27,9 +27,6 @@ from livejoin.schema import Kind, SqlType
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
 from livejoin.state.scratch import Scratch
 from livejoin.words import Words
-
-Batches: TypeAlias = Iterator[tuple[Rows, Words]]
-"""Rows with their multiplicities."""
 
 
 class InputRelation(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from livejoin.dataflow.batches import Delta, concatenate
-from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted, not_stored
+from livejoin.dataflow.batches import Batches, Delta, concatenate
+from livejoin.dataflow.blocks.block import Change, InputRelation, RowChange, Wanted, not_stored
 from livejoin.dataflow.blocks.leaf import JoinLeaf, make_leaf
 from livejoin.dataflow.blocks.row_source import Loads, RowSource
 from livejoin.dataflow.blocks.table_change import TableChange

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from livejoin.dataflow.batches import Rows, ones
-from livejoin.dataflow.blocks.block import Batches, Change, Wanted
+from livejoin.dataflow.batches import Batches, Rows, ones
+from livejoin.dataflow.blocks.block import Change, Wanted
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
+from livejoin.dataflow.batches import Batches, Delta, Rows
+from livejoin.dataflow.blocks.block import Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access

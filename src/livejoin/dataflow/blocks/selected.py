@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from livejoin.dataflow.batches import BATCH, Delta, Rows
-from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
+from livejoin.dataflow.batches import BATCH, Batches, Delta, Rows
+from livejoin.dataflow.blocks.block import Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.row_selection import Columns, RowSelection
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange

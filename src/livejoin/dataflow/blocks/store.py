@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from livejoin.dataflow.batches import BATCH, Delta, no_rows
-from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
+from livejoin.dataflow.batches import BATCH, Batches, Delta, no_rows
+from livejoin.dataflow.blocks.block import Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.store_access import store_access

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.batches import BATCH, Delta
-from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, Wanted
+from livejoin.dataflow.batches import BATCH, Batches, Delta
+from livejoin.dataflow.blocks.block import Change, InputRelation, Wanted
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.reading.access import Access

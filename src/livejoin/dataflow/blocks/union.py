@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from livejoin.dataflow.batches import Delta, concatenate
-from livejoin.dataflow.blocks.block import Batches, Change, InputRelation, RowChange, Wanted
+from livejoin.dataflow.batches import Batches, Delta, concatenate
+from livejoin.dataflow.blocks.block import Change, InputRelation, RowChange, Wanted
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access, UnionAccess

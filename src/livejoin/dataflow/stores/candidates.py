@@ -6,25 +6,22 @@ How many they are is in `livejoin.plan.operators.candidates`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-from livejoin.dataflow.batches import BATCH, Rows
+from livejoin.dataflow.batches import BATCH, Batches
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder
-from livejoin.kernels.ordered.top_k import MOST_WORDS, between
+from livejoin.kernels.ordered.horizon import between
+from livejoin.kernels.ordered.top_k import MOST_WORDS
 from livejoin.kernels.values.row_order import VALUE
 from livejoin.plan.operators.candidates import wanted
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
 _WORD = 8
-
-Batches: TypeAlias = Iterator[tuple[Rows, Words]]
-"""Rows with their multiplicities."""
 
 NO_HORIZON = np.empty(0, np.int64)
 """Behind it no row is; as the horizon of candidates so far it says that there are none."""

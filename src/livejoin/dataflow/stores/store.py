@@ -7,11 +7,10 @@ from typing import Protocol, TypeAlias, assert_never
 
 import numpy as np
 
-from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.batches import Batches, Delta, Rows
 from livejoin.dataflow.stores.aggregate import AggregateStore
 from livejoin.dataflow.stores.aggregate_plan import aggregate_plan
 from livejoin.dataflow.stores.as_of import AsOfStore
-from livejoin.dataflow.stores.candidates import Batches
 from livejoin.dataflow.stores.inequality import InequalityAggregateStore
 from livejoin.dataflow.stores.inequality_rows import InequalityRowsStore
 from livejoin.dataflow.stores.ranked import RankedStore
@@ -103,13 +102,13 @@ AnyStore: TypeAlias = (
 """The stores that there are, each a `Store`; those of groups that other rows are added up for are `AggregateStore`s."""
 
 
-def make_store(plan: StoreOperator, codec: Codec, inputs: Sequence[Scanned] = ()) -> AnyStore:
+def make_store(plan: StoreOperator, codec: Codec, inputs: Sequence[Scanned]) -> AnyStore:
     """The store of an operator.
 
     Args:
         plan: The operator.
         codec: The database's codec.
-        inputs: The relations that it reads; none where they cannot be read again.
+        inputs: The relations that it reads.
 
     Raises:
         UnsupportedQueryError: A column of lists is to be compared, or an aggregate is not defined for its argument.
@@ -120,8 +119,8 @@ def make_store(plan: StoreOperator, codec: Codec, inputs: Sequence[Scanned] = ()
         case AggregateOperator():
             return AggregateStore(aggregate_plan(plan.input.types, plan.groups, plan.calls, plan.is_global), codec)
         case TopKOperator():
-            below = inputs[0].combinations if inputs else None
-            return TopKStore(plan.keys, plan.limit, plan.offset, codec, plan.types, below)
+            (below,) = inputs
+            return TopKStore(plan.keys, plan.limit, plan.offset, codec, plan.types, below.combinations)
         case RankedOperator():
             what = (plan.partition, plan.keys, plan.function, plan.limit)
             return RankedStore(*what, codec, plan.input.types)

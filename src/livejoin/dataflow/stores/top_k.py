@@ -18,10 +18,9 @@ from functools import cached_property
 
 import numpy as np
 
-from livejoin.dataflow.batches import Delta, Rows, no_rows
+from livejoin.dataflow.batches import Batches, Delta, Rows, no_rows
 from livejoin.dataflow.stores.candidates import (
     NO_HORIZON,
-    Batches,
     Candidates,
     first_candidates,
     horizon_words,
@@ -31,6 +30,7 @@ from livejoin.dataflow.stores.order_words import RowOrder, Text
 from livejoin.dataflow.stores.ordered_state import OrderedState
 from livejoin.dataflow.stores.top_k_checks import check
 from livejoin.kernels.memory import layout as k
+from livejoin.kernels.ordered import horizon
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import top_k as kernel
 from livejoin.kernels.values import row_order
@@ -182,10 +182,10 @@ class TopKStore(OrderedState):
     ) -> tuple[Words, Words, Words]:
         """The changes of candidates, of which there are enough at each version, or will be if the input may be read."""
         number, places = weights.shape[0], np.empty(weights.shape[0], np.int64)
-        count, going = kernel.between(values, weights, NO_HORIZON, self.horizon, places)
+        count, going = horizon.between(values, weights, NO_HORIZON, self.horizon, places)
         if reads and int(self.arena.words[nodes.T_TOTAL]) - going < self._needed:
             self._bring_more(values, weights)
-            count, _ = kernel.between(values, weights, NO_HORIZON, self.horizon, places)
+            count, _ = horizon.between(values, weights, NO_HORIZON, self.horizon, places)
         if count == number:
             return values, weights, versions
         places = places[:count]
@@ -199,11 +199,11 @@ class TopKStore(OrderedState):
         with _READING:
             found = first_candidates(self._below, self.order, self.codec, after, self._needed + leaving, self.rows)
         places = np.empty(weights.shape[0], np.int64)
-        count, _ = kernel.between(values, weights, after, found.horizon, places)
+        count, _ = horizon.between(values, weights, after, found.horizon, places)
         changed, back = np.take(values, places[:count], axis=1), -weights[places[:count]]
         self._bring(found.values, found.weights)
         self._bring(changed, back)  # the input is already as the changes leave it
-        self._in_pieces(lambda m, plan, text: kernel.drop_absent(m, plan, changed, text))
+        self._in_pieces(lambda m, plan, text: horizon.drop_absent(m, plan, changed, text))
         self._let_be(found)
 
     def _bring(self, values: Words, weights: Words) -> None:
@@ -212,7 +212,7 @@ class TopKStore(OrderedState):
             return
         order = _nearly_sorted(values)
         values, weights = np.take(values, order, axis=1), weights[order]
-        self._in_pieces(lambda m, plan, text: kernel.bring(m, plan, values, weights, text))
+        self._in_pieces(lambda m, plan, text: horizon.bring(m, plan, values, weights, text))
 
     def _in_pieces(self, call: Callable[[Words, Words, Text], int]) -> None:
         """Call a kernel until it is done."""
@@ -238,9 +238,9 @@ class TopKStore(OrderedState):
         many = wanted(self.rows, self._needed)
         self._most = _TOO_MANY * many
         if entries > self._most:
-            kernel.place_horizon(m, many, horizon_words(self.order.kinds))
+            horizon.place_horizon(m, many, horizon_words(self.order.kinds))
             text = self.order.text(self.codec)
-            while kernel.cut_off(m, self.plan, text) != k.DONE:
+            while horizon.cut_off(m, self.plan, text) != k.DONE:
                 pass
             # Of rows that their first words do not tell apart all stay.
             self._most = max(self._most, 2 * int(m[nodes.T_ENTRIES]))
