@@ -200,7 +200,7 @@ class Changes(Iterator[Update], AsyncIterator[Update]):
         self._known_up_to: int | None = None
         if since is not None:
             known: Link | None = self.link
-            if since < self.link.version:
+            if since < (self.link.ordered_at if self._places else self.link.version):
                 known = images.since(self.name.lower(), since, in_order=self._places)
             if known is not None:
                 self.link, self.seen, self._reset_version = known, since, None

@@ -127,7 +127,7 @@ class Images:
 
         Cost: O(versions since then).
         """
-        found = self.links.since(name, version)
+        found = self.links.since(name, version, in_order=in_order)
         if found is None and name in self.contents.histories and not (in_order and self.shape(name).is_below):
             return self._stored(name, version)
         return found
@@ -148,7 +148,7 @@ class Images:
             piece = pieces[number]
             if piece.version <= link.version:
                 begins = pieces[number - 1].version if number else min(version, piece.first)
-                before = Link(begins, 0, link.total - piece.rows)
+                before = Link(begins, 0, link.total - piece.rows, link.ordered_at if is_below else None)
                 delta = StoredDelta(piece, view.types, view.delta_schema)
                 before.step = Step(delta, None if is_below else delta, link)
                 link = before
@@ -367,9 +367,9 @@ def link_of(contents: Contents, name: str) -> Link:
     A history in a folder knows since when the rows are these, but nothing of an order by columns that are not shown.
     """
     known = contents.histories.get(name)
-    is_known = known is not None and not contents.images.shape(name).is_below
-    version = known.version if known is not None and is_known else contents.version
-    return contents.links.tip(name, version, 0 if contents.log is None else contents.log.written)
+    version = contents.version if known is None else known.version
+    ordered_at = contents.version if contents.images.shape(name).is_below else version
+    return contents.links.tip(name, version, 0 if contents.log is None else contents.log.written, ordered_at)
 
 
 def steps_of(

@@ -33,6 +33,8 @@ class Link:
         version: The first version of the database at which the rows were these.
         place: Where the log has the commit that made them, 0 without one.
         total: How many rows the deltas of the chain have had up to here.
+        ordered_at: The first version at which they are known to have had this order; None for `version`. It is later
+            where the order is by columns that are not shown, of which a history in a folder knows nothing.
 
     Attributes:
         step: The step to the next version; None if there is none yet.
@@ -43,10 +45,23 @@ class Link:
         waiters: Called when there is a next version that may be told, or the end.
     """
 
-    __slots__ = ("__weakref__", "ended", "image", "making", "place", "sides", "step", "total", "version", "waiters")
+    __slots__ = (
+        "__weakref__",
+        "ended",
+        "image",
+        "making",
+        "ordered_at",
+        "place",
+        "sides",
+        "step",
+        "total",
+        "version",
+        "waiters",
+    )
 
-    def __init__(self, version: int, place: int, total: int = 0) -> None:
+    def __init__(self, version: int, place: int, total: int = 0, ordered_at: int | None = None) -> None:
         self.version = version
+        self.ordered_at = version if ordered_at is None else ordered_at
         self.place = place
         self.total = total
         self.step: Step | None = None
@@ -137,18 +152,19 @@ class Links:
         self._counted: tuple[list[tuple[int, int]], int] = [], 0
         self._added: Sequence[tuple[str, Link, Step]] = ()  # what `extend` adds, until it has come to its end
 
-    def tip(self, name: str, version: int, place: int) -> Link:
+    def tip(self, name: str, version: int, place: int, ordered_at: int) -> Link:
         """The link of the present version; it is made if nobody holds the chain.
 
         Args:
             name: The view's or the table's name in lower case.
-            version: The present version of the database.
+            version: A version from which on the rows are those of the present one.
             place: As for `Link`.
+            ordered_at: As for `Link`.
         """
         known = self.tips.get(name)
         link = None if known is None else known()
         if link is None:
-            link = Link(version, place)
+            link = Link(version, place, ordered_at=ordered_at)
             tip = weakref.ref(link)
             self._all[name] = deque((tip,))
             self.tips[name] = tip
@@ -287,18 +303,19 @@ class Links:
                 return link
         return None
 
-    def since(self, name: str, version: int) -> Link | None:
+    def since(self, name: str, version: int, *, in_order: bool = False) -> Link | None:
         """The link whose rows were those of a version; None if nobody has it any more.
 
         Args:
             name: The name in lower case.
             version: A version that was.
+            in_order: Whether the order of the rows is to be that of the version too.
 
         Cost: O(versions since the first one that is held).
         """
         held = [one.link for one in list(self._followers.get(name, ()))]
         held += [self.kept[name][0]] if name in self.kept else []
-        older = [one for one in held if one is not None and one.version <= version]
+        older = [one for one in held if one is not None and (one.ordered_at if in_order else one.version) <= version]
         if not older:
             return None
         link = max(older, key=lambda one: one.version)

@@ -113,7 +113,7 @@ class Past:
             msg = f"version {version} is not there yet; the database is at version {images.version}"
             raise ReadError(msg)
         present = images.link(self._key)
-        if present.version <= version:
+        if (present.ordered_at if in_order else present.version) <= version:
             return present
         found = images.since(self._key, version, in_order=in_order)
         if found is None:
