@@ -20,7 +20,7 @@ from livejoin.changes.intake import STRICT, Intake
 from livejoin.changes.kinds import KINDS, kinds_of_texts, no_kind
 from livejoin.changes.match import MayLack, listed, match_names
 from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_words
-from livejoin.changes.source import TUPLES, Source, read_source
+from livejoin.changes.source import TUPLES, Source, as_frame, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
 from livejoin.words import Words
@@ -59,7 +59,9 @@ class ChangeBatch:
         given: For each column and change whether it has a value, where changes that replace a row leave columns out,
             bool of shape (columns, rows): what is not given stays as it is in that row. None where all is given.
         words: The words of all columns, int64 of shape (columns, rows), where these are integers that came as Python
-            objects, or numbers that came as Arrow, none of them NULL; else None.
+            objects, or came as Arrow of their types; else None.
+        texts: The columns of strings among them, which have their words only once a commit has encoded them.
+        has_null: Whether a word may be that of NULL.
         frame: The Arrow data that the words came as, with the place of each column of the table; None if it was none.
         written: For changes from a log: makes the words of all columns, in the dictionaries as they are when it is
             called; else None.
@@ -75,11 +77,20 @@ class ChangeBatch:
     sequence: npt.NDArray[np.int64] | None
     replaces: Flags | None = None
     words: Words | None = None
+    texts: Sequence[int] = ()
+    has_null: bool = False
     given: Flags | None = None
     frame: tuple[pa.Table, Sequence[int]] | None = None
     written: Callable[[], Words] | None = None
     origin: Words | None = None
     is_derived: bool = False
+
+    def text_columns(self) -> list[tuple[int, pa.ChunkedArray]]:
+        """The columns of strings whose words are to be encoded, with their places."""
+        if self.frame is None:
+            return []
+        given, places = self.frame
+        return [(text, given.column(places[text])) for text in self.texts]
 
     def origins(self, rows: Words) -> Words:
         """The positions of some changes in the data that was given."""
@@ -100,7 +111,7 @@ class ChangeBatch:
         """The columns as Arrow."""
         if self.frame is not None:
             given, places = self.frame
-            return pa.Table.from_arrays([given.column(place) for place in places], schema=self.table.arrow)
+            return given.select(list(places)).rename_columns(self.table.names).cast(self.table.arrow)
         if self.words is not None:
             lines = zip(self.words, self.table.arrow.types, strict=True)
             return pa.Table.from_arrays([pa.array(line).cast(type_) for line, type_ in lines], schema=self.table.arrow)
@@ -202,10 +213,12 @@ def read_changes(
             return ChangeBatch(
                 table, (), weights, None, _replacing_rows(table, weights, by_key) if keyed else None, words
             )
-    if isinstance(data, pa.Table) and not needs_sequence:
-        batch = _from_words(table, data, keyed, by_key)
+    frame = None if type(data) is list or needs_sequence else as_frame(table, data)
+    if frame is not None:
+        batch = _from_words(table, frame, keyed, by_key)
         if batch is not None:
             return batch
+        data = frame
     is_lenient = intake.coerce == "json"
     source = read_source(table, data, keyed or is_lenient or intake.extra_columns == "ignore")
     otherwise: MayLack = "nullable" if is_lenient else "nothing"
@@ -258,7 +271,9 @@ def _from_words(table: Table, data: pa.Table, keyed: bool, by_key: ByKey) -> Cha
         return None
     weights = _insertions(data.num_rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
     replaces = _replacing(table, None, kinds, weights, by_key) if keyed else None
-    return ChangeBatch(table, (), weights, None, replaces, found.words, frame=(data, found.places))
+    return ChangeBatch(
+        table, (), weights, None, replaces, found.words, found.texts, found.has_null, frame=(data, found.places)
+    )
 
 
 def _insertions(rows: int) -> Words:

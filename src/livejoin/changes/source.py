@@ -6,7 +6,8 @@ Python objects stay Python objects, because Arrow's inference of types would gue
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
@@ -31,6 +32,7 @@ TUPLES = ({tuple}, {list}, {tuple, list})
 """The classes of rows that have their columns by position."""
 
 _FEW = 1 << 10  # rows for which one look at all columns takes less than one at each
+_SHORT = 1 << 8  # values that Arrow checks in less time than it takes to ask whether it should
 _BEYOND_ASCII = 0x80
 _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
@@ -71,13 +73,34 @@ def read_source(table: Table, data: object, may_differ: bool = False) -> Source:
 
     Cost: O(rows) for Python objects, else O(columns).
     """
-    try:
+    with _reading(table, data):
         return _read(table, data, may_differ)
+
+
+@contextmanager
+def _reading(table: Table, data: object) -> Iterator[None]:
+    """Let what data raises be an error of the data: it may be of anybody's class, which may raise anything."""
+    try:
+        yield
     except (LivejoinError, MemoryError):
         raise
-    except Exception as error:  # the data may be of anybody's class, which may raise anything
+    except Exception as error:
         msg = f"the changes, of type {type_name(data)}, cannot be read: {type(error).__name__}: {error}"
         raise ChangeFormatError(msg, table.name) from error
+
+
+def as_frame(table: Table, data: Any) -> pa.Table | None:
+    """Data that has its columns as Arrow, or gives them as such; None for rows of Python objects.
+
+    Raises:
+        ChangeFormatError: The data raises an error when it is read, or is no table.
+    """
+    if isinstance(data, pa.Table):
+        return data
+    with _reading(table, data):
+        if _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
+            return _as_arrow(table, data)
+    return None
 
 
 def as_pieces(table: Table, data: Any) -> pa.Table | np.ndarray[Any, Any] | list[Any]:
@@ -86,20 +109,14 @@ def as_pieces(table: Table, data: Any) -> pa.Table | np.ndarray[Any, Any] | list
     Raises:
         ChangeFormatError: As `read_source`.
     """
-    try:
-        if isinstance(data, pa.Table):
-            return _takeable(data)
+    with _reading(table, data):
         if isinstance(data, np.ndarray) and data.ndim == 1:
             return data
-        if _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
-            return _takeable(_as_arrow(table, data))
+        frame = as_frame(table, data)
+        if frame is not None:
+            return _takeable(frame)
         _refuse_no_rows(table, data)
         return list(data)
-    except (LivejoinError, MemoryError):
-        raise
-    except Exception as error:  # the data may be of anybody's class, which may raise anything
-        msg = f"the changes, of type {type_name(data)}, cannot be read: {type(error).__name__}: {error}"
-        raise ChangeFormatError(msg, table.name) from error
 
 
 def _takeable(frame: pa.Table) -> pa.Table:
@@ -137,8 +154,8 @@ def _read(table: Table, data: Any, may_differ: bool) -> Source:
             return _from_tuples(table, data)
         if found == {dict}:
             return _from_dicts(table, data.copy(), may_differ)
-    if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
-        frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
+    frame = as_frame(table, data)
+    if frame is not None:
         return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, is_sound(frame))
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return _from_records(table, data)
@@ -170,9 +187,17 @@ def is_sound(frame: pa.Table) -> bool:
             frame.validate(full=True)
             return True
         frame.validate()
-        for column in frame.columns:
+    except ARROW_ERRORS:
+        return False
+    return are_sound(frame.columns)
+
+
+def are_sound(columns: Iterable[pa.ChunkedArray]) -> bool:
+    """As `is_sound`, of columns that passed `validate`."""
+    try:
+        for column in columns:
             for chunk in column.chunks:
-                if not _is_ascii(chunk):
+                if len(chunk) <= _SHORT or not _is_ascii(chunk):
                     chunk.validate(full=True)
     except ARROW_ERRORS:
         return False

@@ -79,6 +79,7 @@ from livejoin.sql import (
     read_explain,
     violations_of,
 )
+from livejoin.state.heap import keep_freed_memory
 from livejoin.state.objects import open_objects
 
 _MAX_THREADS = 1024
@@ -182,6 +183,7 @@ class Database:
         where = None if path is None else check_place(path)
         scratch = check_scratch(spill, spill_over, limit)
         ready(cells=threads > 1)
+        keep_freed_memory()
         self._contents = Contents(Workers(threads), limit, scratch=scratch)
         if where is not None:
             if isinstance(where, str):

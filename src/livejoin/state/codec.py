@@ -19,7 +19,7 @@ ARRAY, STRUCT, ...    likewise, of the bytes of canonical values (`livejoin.chan
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import accumulate, pairwise
 from typing import Any, cast
@@ -44,6 +44,7 @@ _INTEGERS: dict[int, type[np.signedinteger[Any]]] = {8: np.int8, 16: np.int16, 3
 _DECIMAL_BYTES = 16
 _MONTH_WORDS = 4  # of 32 bits in Arrow: months, days, and nanoseconds in two
 _WORD_BITS = 64
+_LARGE_STRINGS = (pa.large_string(), pa.large_binary())  # those of 64-bit offsets
 _ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
 
 
@@ -218,9 +219,30 @@ class Codec:
                 words[~valid] = NULL_CODE
             begin += len(chunk)
 
+    def encode_texts(
+        self, columns: Iterable[tuple[int, pa.ChunkedArray]], words: Words, fresh: Words | None = None
+    ) -> None:
+        """Write the words of columns of strings where there is no NULL, whose word stands there already.
+
+        Args:
+            columns: The lines of ``words`` to be written, and the strings, also those of the large types.
+            words: The words of rows.
+            fresh: As for `encode_columns`.
+        """
+        for line, column in columns:
+            before, begin = self.entries, 0
+            for chunk in column.chunks:
+                part = words[line, begin : begin + len(chunk)]
+                if len(chunk):
+                    self._encode_strings(chunk, part != NULL_CODE if chunk.null_count else None, part)
+                begin += len(chunk)
+            if fresh is not None:
+                fresh[line] = self.entries - before
+
     def _encode_strings(self, chunk: pa.Array, valid: npt.NDArray[np.bool_] | None, words: Words) -> None:
         _, offsets, data = chunk.buffers()
-        bounds = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+        kind = np.int64 if chunk.type in _LARGE_STRINGS else np.int32
+        bounds: npt.NDArray[Any] = np.frombuffer(offsets, kind)[chunk.offset : chunk.offset + len(chunk) + 1]
         heap = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
         self._strings.encode(heap, bounds, ALL_VALID if valid is None else valid, words)
 

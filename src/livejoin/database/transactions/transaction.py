@@ -426,12 +426,15 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
     Raises:
         CapacityError: The words take more memory than is allowed.
     """
-    if batch.words is not None:
-        return batch.words
     if batch.written is not None:  # not before: what no row uses is forgotten before a commit
         return batch.written()
+    if batch.words is not None and not batch.texts:
+        return batch.words
     kept = None if batch.table.retain == "all" else kept_columns(contents, batch.table)
     try:
+        if batch.words is not None:
+            contents.codec.encode_texts(batch.text_columns(), batch.words, fresh)
+            return batch.words
         return contents.codec.encode_columns(batch.columns, batch.length, batch.table, kept, fresh)
     except MemoryLimitError:
         contents.seen.is_due = True  # so that the next commit forgets what only this one brought
@@ -456,11 +459,10 @@ def _encode(contents: Contents, planned: TablePlan, batch: ChangeBatch, versions
     length = batch.weights.shape[0]
     if contents.budget.refuses:
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
-    is_encoded = batch.words is not None or batch.written is not None  # what a log has says nothing of new entries
     base, words, fresh = planned.base, batch.words, None
-    if words is None:
-        if not is_encoded and length > FEW and base.coded:
-            fresh = np.zeros(len(batch.columns), np.int64)
+    if words is None or batch.texts:
+        if batch.written is None and length > FEW and base.coded:  # what a log has says nothing of new entries
+            fresh = np.zeros(len(batch.table.columns), np.int64)
         words = words_of(contents, batch, fresh)
     given = TableInput(base, batch, words, versions, {}, fresh)
     if batch.given is not None:  # it is completed first
@@ -474,7 +476,9 @@ def _encode(contents: Contents, planned: TablePlan, batch: ChangeBatch, versions
         given.words = _generated(contents, batch, given.words, whole)
         _refuse_broken(contents, batch, given.words, come)
     if batch.replaces is None:
-        given.selections = selections(planned.readers, planned.name, given.words, batch.words is not None)
+        given.selections = selections(
+            planned.readers, planned.name, given.words, batch.words is not None and not batch.has_null
+        )
     return given
 
 

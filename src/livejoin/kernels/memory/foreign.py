@@ -16,10 +16,11 @@ from numba.extending import intrinsic
 _WORD = 64
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    _KINDS = {64: ctypes.c_int64, 32: ctypes.c_int32, 16: ctypes.c_int16, 8: ctypes.c_int8}
 
     def _reader(bits: int) -> Any:
         """What reads a signed number of so many bits."""
-        kind = ctypes.c_int64 if bits == _WORD else ctypes.c_int32
+        kind = _KINDS[bits]
         return lambda address: kind.from_address(int(address)).value
 
 else:
@@ -43,3 +44,9 @@ word_at: Any = _reader(_WORD)
 
 half_at: Any = _reader(_WORD // 2)
 """The number of 32 bits at an address, as one of 64."""
+
+short_at: Any = _reader(_WORD // 4)
+"""The number of 16 bits at an address, as one of 64."""
+
+byte_at: Any = _reader(_WORD // 8)
+"""The number of 8 bits at an address, as one of 64."""
