@@ -168,6 +168,7 @@ def mixed(random: Random, rows: int, nulls: float) -> pa.Table:
     return pa.concat_tables(pieces[: random.randrange(1, 4)])
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(12))
 def test_words_of_all_kinds_are_those_of_the_general_way(seed: int) -> None:
     random = Random(seed)
