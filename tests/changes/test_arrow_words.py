@@ -83,13 +83,27 @@ def test_change_types_are_read_beside_them() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"a": pa.array([1, 2, 3, 4, 5], pa.int32())},
+        {"a": pa.array([1, 2, 3, 4, 5], pa.uint32())},
+        {"c": pa.array([1, 2, 3, 4, 1 << 31])},
+        {"c": pa.array([1, None, 3, 4, -(1 << 31) - 1])},
+        {"t": pa.array([1_000, 2_000, 3_000, None, 1_001], pa.timestamp("ns"))},
+        {"b": pa.array([1, 2, 3, 4, 5])},
         {"a": pa.array([1, 2, 3, 4, NULL_CODE])},
         {"a": pa.array([1, 2, 3, None, NULL_CODE])},
         {"more": pa.array([1] * 5)},
         {"_seq": pa.array(range(5))},
     ],
-    ids=["another type", "the word of NULL", "the word of NULL beside a NULL", "an unknown column", "a sequence"],
+    ids=[
+        "another type",
+        "a large number",
+        "a small number",
+        "nanoseconds",
+        "integers as doubles",
+        "the word of NULL",
+        "the word of NULL beside a NULL",
+        "an unknown column",
+        "a sequence",
+    ],
 )
 def test_what_is_to_be_converted_or_refused_is_left_to_the_general_way(other: dict[str, pa.Array]) -> None:
     assert arrow_words(TABLE, frame(**other)) is None
@@ -149,6 +163,21 @@ _VALUES: dict[str, Callable[[Random], object]] = {
 }
 
 
+ALIKE = {
+    "key": [pa.int64()],
+    "small": [pa.int64(), pa.int32()],
+    "least": [pa.int64(), pa.int16()],
+    "half": [pa.int64(), pa.int32()],
+    "double": [pa.float64()],
+    "at": [pa.timestamp("us", "Asia/Kolkata"), pa.timestamp("ns"), pa.timestamp("ns", "America/Lima")],
+    "price": [pa.decimal128(38, 2), pa.decimal128(12, 2)],
+    "wide": [pa.decimal128(22, 4)],
+    "name": [pa.large_string(), pa.string_view()],
+    "bytes": [pa.large_binary(), pa.binary_view()],
+}
+"""Other Arrow types that a column's values come in."""
+
+
 def mixed(random: Random, rows: int, nulls: float) -> pa.Table:
     """Random rows of all kinds, in chunks, of which some begin in the midst of an array."""
     pieces = []
@@ -159,10 +188,8 @@ def mixed(random: Random, rows: int, nulls: float) -> pa.Table:
             if column.nullable:
                 values = [None if random.random() < nulls else value for value in values]
             kind = column.type.arrow
-            if column.name == "at" and rows % 2:
-                kind = pa.timestamp("us", "Asia/Kolkata")
-            if column.name in ("name", "bytes") and rows % 3 == 0:
-                kind = {"name": pa.large_string(), "bytes": pa.large_binary()}[column.name]
+            if rows % 4 and column.name in ALIKE:
+                kind = ALIKE[column.name][rows % 4 % len(ALIKE[column.name])]
             arrays.append(pa.array(values, kind).slice(random.randrange(3), size))
         pieces.append(pa.table(arrays, MIXED.names))
     return pa.concat_tables(pieces[: random.randrange(1, 4)])
@@ -185,6 +212,7 @@ def test_words_of_all_kinds_are_those_of_the_general_way(seed: int) -> None:
     assert batch.words is not None and batch.texts
     codec.encode_texts(batch.text_columns(), batch.words)
     assert batch.words.tolist() == expected.tolist()
+    assert batch.rows.schema == general.rows.schema
     assert batch.rows.equals(general.rows) or any(math.isnan(x or 0.0) for x in data["double"].to_pylist())
     assert batch.has_null == (expected[1:] == NULL_CODE).any()
 

@@ -1,4 +1,4 @@
-"""Arrow data that has the columns of a table, of their types: made words as it lies by one kernel.
+"""Arrow data that has the columns of a table, of types like theirs: made words as it lies by one kernel.
 
 Law: the words are those of `livejoin.changes.convert` and `livejoin.state.codec.Codec.encode` in a row; what they would
 convert otherwise, or refuse, is left to them. Strings become words later, as only a commit may add to the dictionaries.
@@ -15,14 +15,22 @@ import pyarrow as pa
 
 from livejoin.changes.source import ARROW_ERRORS, are_sound
 from livejoin.kernels.values import arrow_columns as k
-from livejoin.schema import CHANGE_TYPE, Column, Table
+from livejoin.schema import CHANGE_TYPE, Column, Kind, Table
 from livejoin.words import NARROW_LIMIT, Words
 
 _LAYOUTS = "layouts of Arrow data"  # their place in the memo of a table
 _MOST_LAYOUTS = 8
 _ARRAY = b"arrow_array"
 _INTEGERS = {8: k.BYTES, 16: k.SHORTS, 32: k.HALVES, 64: k.WORDS}
+_FORMS: dict[Kind, int] = {
+    "boolean": k.BITS,
+    "date": k.HALVES,
+    "interval": k.WORDS,
+    "string": k.TEXTS,
+    "binary": k.TEXTS,
+}
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+_VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
@@ -39,6 +47,7 @@ class _Layout:
         kinds: The place of ``_change_type``; None where there is none.
         places: The place of each column of the table in the data.
         texts: The columns of the table that are strings.
+        views: The places of views of strings, which lie as others once they are of this type.
     """
 
     schema: pa.Schema
@@ -46,6 +55,7 @@ class _Layout:
     kinds: int | None
     places: Sequence[int] = ()
     texts: Sequence[int] = ()
+    views: Sequence[tuple[int, pa.DataType]] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +64,7 @@ class ArrowWords:
 
     Args:
         words: int64 of shape (columns of the table, rows); of a string 0.
-        frame: The data as it came.
+        frame: The data as it came, or with strings in the place of views of them.
         places: The place of each column of the table in it.
         texts: The columns of the table that are strings.
         has_null: Whether a value may be NULL.
@@ -70,7 +80,7 @@ class ArrowWords:
 
 
 def arrow_words(table: Table, frame: pa.Table) -> ArrowWords | None:
-    """Data as words, where its columns are those of the table and of their types; else None.
+    """Data as words, where its columns are those of the table, and of types like theirs; else None.
 
     Cost: 10 us, and 1 ns a value; of strings a look at their bytes, and of those beyond ASCII one by Arrow, some 10 ns
     a string.
@@ -78,6 +88,10 @@ def arrow_words(table: Table, frame: pa.Table) -> ArrowWords | None:
     layout = _layout_of(table, frame.schema)
     if layout.columns is None or not _lies_well(frame):
         return None
+    for place, kind in layout.views:
+        if not are_sound([frame.column(place)]):
+            return None
+        frame = frame.set_column(place, frame.field(place).with_type(kind), frame.column(place).cast(kind))
     words = np.empty((layout.columns.shape[0], frame.num_rows), np.int64)
     begin = found = 0
     batches = frame.to_batches()
@@ -130,15 +144,26 @@ def _found(table: Table, schema: pa.Schema) -> _Layout:
     forms = [_form(column, schema.types[place]) for column, place in zip(table.columns, places, strict=True)]
     if None in forms:
         return _Layout(schema, None, None)
-    lines = zip(places, forms, map(_limit, table.columns), table.required, strict=True)
+    limits = [_limit(column, schema.types[place]) for column, place in zip(table.columns, places, strict=True)]
+    lines = zip(places, forms, limits, table.required, strict=True)
     columns = np.array(list(lines), np.int64).reshape(-1, k.COLUMN_FIELDS)
     texts = [place for place, form in enumerate(forms) if form in (k.TEXTS, k.LARGE_TEXTS)]
-    return _Layout(schema, columns, kinds, tuple(places), tuple(texts))
+    kinds_of = [column.type.arrow for column in table.columns]
+    views = [
+        (place, kind) for place, kind in zip(places, kinds_of, strict=True) if _VIEWS.get(kind) == schema.types[place]
+    ]
+    return _Layout(schema, columns, kinds, tuple(places), tuple(texts), tuple(views))
 
 
-def _limit(column: Column) -> int:
-    """The first unscaled value that a decimal's column does not take, or that is no word."""
-    return min(int(10**column.type.precision), NARROW_LIMIT)
+def _limit(column: Column, given: pa.DataType) -> int:
+    """The first number that a column does not take, or that is no word, where data of a type may have such."""
+    match column.type.kind:
+        case "decimal":
+            return min(int(10**column.type.precision), NARROW_LIMIT)
+        case "integer" if given.bit_width > column.type.bits:
+            return 1 << (column.type.bits - 1)
+        case _:
+            return 0
 
 
 def _form(column: Column, given: pa.DataType) -> int | None:
@@ -146,24 +171,18 @@ def _form(column: Column, given: pa.DataType) -> int | None:
     type_ = column.type
     if column.is_uuid or column.length:
         return None
-    if given != type_.arrow:
-        if type_.kind == "timestamp" and pa.types.is_timestamp(given) and given.unit == "us":
-            return k.WORDS  # an instant in some time zone, which is taken in UTC
-        return k.LARGE_TEXTS if _LARGE.get(type_.arrow) == given else None
     match type_.kind:
-        case "integer":
-            return _INTEGERS[type_.bits]
-        case "double":
-            return k.FLOATS if type_.bits else k.DOUBLES
-        case "date":
-            return k.HALVES
-        case "timestamp" | "interval":
-            return k.WORDS
-        case "boolean":
-            return k.BITS
-        case "decimal":
+        case "integer" if pa.types.is_signed_integer(given):
+            return _INTEGERS[given.bit_width]
+        case "double" if given == pa.float32():
+            return k.FLOATS
+        case "double" if given == type_.arrow:
+            return k.DOUBLES
+        case "timestamp" if pa.types.is_timestamp(given):  # one of a time zone is an instant, and is taken in UTC
+            return {"us": k.WORDS, "ns": k.THOUSANDTHS}.get(given.unit)
+        case "decimal" if pa.types.is_decimal128(given) and given.scale == type_.scale:
             return k.DECIMALS
-        case "string" | "binary":
-            return k.TEXTS
+        case "string" | "binary" if given in (_LARGE[type_.arrow], _VIEWS[type_.arrow]):
+            return k.LARGE_TEXTS if given == _LARGE[type_.arrow] else k.TEXTS
         case _:
-            return None
+            return _FORMS.get(type_.kind) if given == type_.arrow else None

@@ -272,7 +272,7 @@ def _from_words(table: Table, data: pa.Table, keyed: bool, by_key: ByKey) -> Cha
     weights = _insertions(data.num_rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
     replaces = _replacing(table, None, kinds, weights, by_key) if keyed else None
     return ChangeBatch(
-        table, (), weights, None, replaces, found.words, found.texts, found.has_null, frame=(data, found.places)
+        table, (), weights, None, replaces, found.words, found.texts, found.has_null, frame=(found.frame, found.places)
     )
 
 

@@ -13,14 +13,15 @@ from livejoin.kernels.memory.foreign import byte_at, half_at, short_at, word_at
 from livejoin.kernels.parameters import Matrix
 from livejoin.words import CANONICAL_NAN, NULL_CODE
 
-WORDS, HALVES, SHORTS, BYTES, DOUBLES, FLOATS, BITS, DECIMALS, TEXTS, LARGE_TEXTS = range(10)
+WORDS, HALVES, SHORTS, BYTES, DOUBLES, FLOATS, BITS, THOUSANDTHS, DECIMALS, TEXTS, LARGE_TEXTS = range(11)
 """How the values of a column lie: as numbers of 64, 32, 16 and 8 bits, as floating-point numbers of 64 and 32, as bits,
-as numbers of 128 bits, as strings between offsets of 32 bits and of 64."""
+as numbers of 64 bits of which one of a thousand is meant, as numbers of 128 bits, as strings between offsets of 32 bits
+and of 64."""
 
 CHILD, FORM, LIMIT, REQUIRED = range(4)
 COLUMN_FIELDS = 4
-"""What is told of a column: which child it is, how its values lie, for a decimal the first unscaled value that is too
-large, and 1 where NULL is none of its values."""
+"""What is told of a column: which child it is, how its values lie, the first number that is too large (of decimals
+without their point; 0 where all that may come are small enough), and 1 where NULL is none of its values."""
 
 LEFT = -1
 """The answer that the columns have to be read otherwise."""
@@ -93,6 +94,28 @@ def _read_decimals(
 
 
 @helper
+def _read_thousandths(data: int, valid: int, offset: int, rows: int, words: Matrix, line: int, begin: int) -> bool:
+    """Write a thousandth of each number; whether these are whole."""
+    fits = True
+    for i in range(rows):
+        number = word_at(data + 8 * (offset + i))
+        words[line, begin + i] = number // 1_000
+        if number % 1_000 != 0 and _is_there(valid, offset + i):
+            fits = False
+    return fits
+
+
+@helper
+def _are_below(limit: int, rows: int, words: Matrix, line: int, begin: int) -> bool:
+    """Whether all integers but NULL are below a limit, negative ones not below that of theirs."""
+    fits = True
+    for i in range(rows):
+        word = words[line, begin + i]
+        fits &= (-limit <= word < limit) or word == NULL_CODE
+    return fits
+
+
+@helper
 def _are_plain(bounds: int, data: int, is_large: bool, offset: int, rows: int) -> bool:
     """Whether strings are of ASCII alone, and lie one behind the other; the first and the last bound are sound."""
     first = last = 0
@@ -151,7 +174,7 @@ def read_columns(array: int, columns: Matrix, begin: int, words: Matrix) -> int:
         words: int64 of shape (columns, rows); written from there on, in part if the answer is LEFT.
 
     Returns:
-        LEFT where a column that requires values has NULL, a decimal does not fit a word, or a number is the one that
+        LEFT where a column that requires values has NULL, a number is too large, is no whole one, or is the one that
         stands for NULL; else bits, HAS_NULL and HAS_OTHERS.
     """
     found = 0
@@ -167,6 +190,9 @@ def read_columns(array: int, columns: Matrix, begin: int, words: Matrix) -> int:
         if form == DECIMALS:
             if not _read_decimals(data, valid, offset, rows, columns[line, LIMIT], words, line, begin):
                 return LEFT
+        elif form == THOUSANDTHS:
+            if not _read_thousandths(data, valid, offset, rows, words, line, begin):
+                return LEFT
         elif form == TEXTS or form == LARGE_TEXTS:
             for i in range(rows):
                 words[line, begin + i] = 0
@@ -180,4 +206,7 @@ def read_columns(array: int, columns: Matrix, begin: int, words: Matrix) -> int:
             if columns[line, REQUIRED] == 1:
                 return LEFT
             found |= HAS_NULL
+        limit = columns[line, LIMIT]
+        if form <= BYTES and limit != 0 and not _are_below(limit, rows, words, line, begin):
+            return LEFT
     return found
