@@ -638,6 +638,30 @@ def test_there_is_another_snapshot_when_the_one_before_is_made(tmp_path: Path) -
                 seen.add(current.read_text())
 
 
+@pytest.mark.parametrize("is_overdue", [False, True])
+def test_a_snapshot_that_was_left_undone_is_made_by_the_next_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_overdue: bool
+) -> None:
+    """A process that never lives until its log has a snapshot must not let the log grow without end."""
+    with livejoin.open(tmp_path / "db", sync="off") as db:
+        db.execute("CREATE TABLE T (a BIGINT)")
+        log = db._contents.log
+        assert log is not None
+        log.segment_bytes = 1000
+        for number in range(4):
+            db.apply("T", [(number,)] * 200)
+    assert not (tmp_path / "db" / "snapshots" / "CURRENT").exists()
+    monkeypatch.setattr("livejoin.database.durable.folding.LEAST_BYTES", 1_000 if is_overdue else 3_000)
+    with livejoin.open(tmp_path / "db", sync="off") as db:
+        log = db._contents.log
+        assert log is not None
+        if not is_overdue:
+            assert log.on_segment.__self__.look(wait=120)  # type: ignore[attr-defined]
+    assert (tmp_path / "db" / "snapshots" / "CURRENT").exists()  # else the process ended with the database
+    with livejoin.open(tmp_path / "db") as db:
+        assert db.tables["T"].count() == 800
+
+
 def test_what_is_never_synchronised_by_commits_is_so_beside_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

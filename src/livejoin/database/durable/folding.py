@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("livejoin")
 
 LEAST_BYTES = 64 << 20
+_OVERDUE = 3  # times the size at which a snapshot is due
+_LONGEST_WAIT = 60.0  # seconds
 _BYTES_OF_A_RECORD = 2000  # of a snapshot, that take about as long to make as a record to apply
 _MODULE = "livejoin.database.durable.fold_process"
 
@@ -53,9 +55,16 @@ class Folding:
         self._turn = threading.Lock()
         self._upto = 0
         self._has_ended = False
+        self._is_overdue = False  # of the snapshot that is being made
         self._warnings = Seldom()
         self.least_bytes = LEAST_BYTES
         self.most_records = log.segment_records
+
+    def begin_at_opening(self) -> None:
+        """As `begin_if_due`, where a close or a kill has left a snapshot undone."""
+        account = self._log.account
+        if account.bytes and (account.bytes >= self.least_bytes or account.records >= self.most_records):
+            self.begin_if_due()
 
     def begin_if_due(self) -> None:
         """Make a snapshot of the complete segments if they are worth it, and none is being made."""
@@ -66,9 +75,11 @@ class Folding:
             except OSError as error:
                 self._warn(f"as those there cannot be listed: {error}")
                 return
-            large = account.bytes >= max(self.least_bytes, there)
+            least = max(self.least_bytes, there)
+            large = account.bytes >= least
             many = account.records >= self.most_records + there // _BYTES_OF_A_RECORD
             if not self._has_ended and (large or many) and self._look(0):
+                self._is_overdue = account.bytes >= _OVERDUE * least
                 self._begin()
 
     def _begin(self) -> None:
@@ -134,10 +145,18 @@ class Folding:
             self._place.remove_before(segment)
 
     def stop(self) -> None:
-        """End the process, which leaves the snapshot of before."""
+        """End the process, which leaves the snapshot of before.
+
+        Where the log has grown to several times the size at which a snapshot is due, those who had it closed it too
+        soon each time: then it is waited for, up to `_LONGEST_WAIT` seconds.
+        """
         with self._turn:
             self._has_ended = True
-            process, self._process = self._process, None
-            if process is not None:
-                process.kill()
-                process.communicate()
+            try:
+                if self._process is not None and self._is_overdue:
+                    self._look(_LONGEST_WAIT)
+            finally:
+                process, self._process = self._process, None
+                if process is not None:
+                    process.kill()
+                    process.communicate()

@@ -243,4 +243,5 @@ def open_log(
         log.sync()
         log.account.epoch = epoch
     contents.attach(log)
+    folding.begin_at_opening()
     return contents
