@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -158,24 +160,37 @@ def test_flinks_rows_behind_the_first_half_are_timed(tmp_path: Path) -> None:
 SMALL = ["ordered", "--peers", "--sizes", "40", "--commits", "20", "100", "--rounds", "1", "--cases", cases.ASOF]
 
 
-def test_a_line_for_each_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """livejoin without peers, in this process."""
+
+    def printed(_name: str, words: list[str], _limit: float) -> str:
+        assert words[:3] == [sys.executable, "-m", "benchmarks.peers.ordered.ours"]
+        with redirect_stdout(StringIO()) as found:
+            ours.main(words[3:])
+        return found.getvalue()
+
+    monkeypatch.setattr(contest, "_printed", printed)
     monkeypatch.setattr(command, "PROGRAM", tmp_path / "none")
+    monkeypatch.setattr(command, "_load_kernels", lambda *_: None)
     monkeypatch.setattr(command, "_MANY", 40)
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_line_for_each_job(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "--appended", "300"]) == 0
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
-    assert [line.count("|") for line in lines if line.startswith("| ASOF LEFT JOIN")] == [12, 12, 7, 7]
+    assert [line.count("|") for line in lines if line.startswith("| ASOF LEFT JOIN")] == [12, 12, 12, 12, 7, 7]
     assert len({line.count("|") for line in lines[:4]}) == 1, "the heading is as wide as its lines"
-    assert "skipped: DBSP: " in printed.err and "skipped: Flink: " in printed.err
+    assert "skipped: DBSP: " in printed.err
+    assert "skipped: Flink: " in printed.err
 
 
+@pytest.mark.usefixtures("alone")
 def test_nothing_is_printed_for_a_wrong_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "PROGRAM", tmp_path / "none")
-    monkeypatch.setattr(command, "_MANY", 40)
     monkeypatch.setattr(command, "right", lambda *_: np.zeros((1, 2), np.int64))
     assert main([*SMALL, "--appended", "0"]) == 1
     printed = capsys.readouterr()
