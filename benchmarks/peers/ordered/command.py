@@ -36,6 +36,7 @@ ROWS_OF_A_KEY = 100  # on each side, where there are many keys
 _MEASURED = {1: 400, 100: 4_000}  # changes that are measured, where a commit has few of them
 _MANY = 40_000
 _APPEND = 10_000  # rows a commit, where they come in the order of time
+_TOO_FEW = "too few rows to tell"  # half of Flink's rows took as long as all of them
 _PLANS = ("best", "range join", "text")
 
 
@@ -140,7 +141,7 @@ def _second(found: Contest, who: Who) -> str:
 def _least(runs: Sequence[Run], job: Job) -> str:
     """Processor time and time on the wall of a change, in microseconds."""
     times = (min(run.processor for run in runs), min(run.wall for run in runs))
-    return " / ".join(short(seconds / job.changes) for seconds in times)
+    return " / ".join(short(seconds / job.changes) if seconds > 0 else _TOO_FEW for seconds in times)
 
 
 def _load_kernels(file: Path, cases: Sequence[str]) -> None:

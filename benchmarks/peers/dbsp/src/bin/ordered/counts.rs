@@ -21,21 +21,24 @@ pub fn before_best(trades: &Rows<Trade>, quotes: &Rows<Quote>, bits: u32) -> Row
 }
 
 pub fn before_text(trades: &Rows<Trade>, quotes: &Rows<Quote>) -> Rows<i64> {
-    number(&by_symbol(trades).join_flatmap(&prices(quotes), |_, Tup2(at, _), Tup2(time, _)| {
-        (time < at).then_some(())
-    }))
+    number(
+        &by_symbol(trades).join_flatmap(&prices(quotes), |_, Tup2(at, _), Tup2(time, _)| {
+            (time < at).then_some(())
+        }),
+    )
 }
 
 pub fn band_best(trades: &Rows<Trade>, quotes: &Rows<Quote>) -> Rows<i64> {
-    let trades =
-        trades.flat_map_index(|Tup3(symbol, time, _)| pieces(*symbol, (time - BAND).max(0), time + 1));
+    let trades = trades.flat_map_index(|Tup3(symbol, time, _)| pieces(*symbol, (time - BAND).max(0), time + 1));
     number(&trades.join(&around(quotes, BAND_LEVELS), |_, (), ()| ()))
 }
 
 pub fn band_text(trades: &Rows<Trade>, quotes: &Rows<Quote>) -> Rows<i64> {
-    number(&by_symbol(trades).join_flatmap(&prices(quotes), |_, Tup2(at, _), Tup2(time, _)| {
-        in_band(*at, *time).then_some(())
-    }))
+    number(
+        &by_symbol(trades).join_flatmap(&prices(quotes), |_, Tup2(at, _), Tup2(time, _)| {
+            in_band(*at, *time).then_some(())
+        }),
+    )
 }
 
 /// How many rows there are; no row if there are none.
@@ -77,10 +80,20 @@ mod tests {
     fn each_time_of_a_range_is_in_one_piece() {
         for (first, last) in [(0, 0), (0, 1), (3, 84), (5, 86), (0, 1000), (81, 162)] {
             let pieces = pieces(7, first, last);
-            assert!(pieces.iter().all(|(Tup3(_, level, _), ())| last - first > BAND + 1 || *level < BAND_LEVELS));
+            assert!(
+                pieces
+                    .iter()
+                    .all(|(Tup3(_, level, _), ())| last - first > BAND + 1 || *level < BAND_LEVELS)
+            );
             for time in 0..1100_i64 {
-                let around = pieces.iter().filter(|(Tup3(_, level, number), ())| time >> level == *number);
-                assert_eq!(around.count(), usize::from((first..last).contains(&time)), "{first} {last} {time}");
+                let around = pieces
+                    .iter()
+                    .filter(|(Tup3(_, level, number), ())| time >> level == *number);
+                assert_eq!(
+                    around.count(),
+                    usize::from((first..last).contains(&time)),
+                    "{first} {last} {time}"
+                );
             }
         }
     }

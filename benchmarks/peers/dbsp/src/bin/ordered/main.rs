@@ -67,7 +67,9 @@ fn main() {
     };
     let (mut before, mut deltas) = (Vec::new(), Vec::new());
     let (first, others) = changes.split_at(number("--loaded"));
-    first.chunks(stream::LOADED).for_each(|changes| commit(changes, &mut before));
+    first
+        .chunks(stream::LOADED)
+        .for_each(|changes| commit(changes, &mut before));
     let mut times = Vec::new();
     let clock = Clock::start();
     for changes in others.chunks(number("--commit")) {
