@@ -157,16 +157,15 @@ def _load_kernels(file: Path, cases: Sequence[str]) -> None:
 
 def _show_heading(plans: Sequence[str]) -> None:
     peers = " | ".join(f"{PEER}, {plan}" for plan in plans)
-    times = " | ".join(f"{plan}, times as long" for plan in plans)
-    print(f"| query | keys | rows a side | changes a commit | {OURS} | {peers} | {times} |")
-    print(f"|---|--:|--:|--:|--:|{'--:|' * 2 * len(plans)}")
+    print(f"| query | keys | rows a side | changes a commit | {OURS} | {peers} |")
+    print(f"|---|--:|--:|--:|--:|{'--:|' * len(plans)}")
 
 
 def _show(keys: int, rows: int, found: Contest) -> None:
-    """Print a line: us of processor time a change, and the median of a commit in us."""
+    """Print a line."""
     peers: list[Who] = [(PEER, plan) for plan in _PLANS]
     cells = [found.job.case.name, f"{keys:,}", f"{rows:,}", f"{found.job.commit:,}", found.figure((OURS, "view"))]
-    cells += [found.figure(who) for who in peers] + [found.times_as_long(who) for who in peers]
+    cells += [found.figure(who) for who in peers]
     print(f"| {' | '.join(cells)} |", flush=True)
 
 

@@ -66,18 +66,17 @@ class Contest:
     ended: dict[Who, str] = field(default_factory=dict)
 
     def figure(self, who: Who) -> str:
-        """Processor time of a change and the median of a commit, both in microseconds; the least of the rounds."""
+        """Processor time of a change and the median of a commit, both in microseconds; the least of the rounds.
+
+        Of a peer its processor time stands behind them, as a multiple of livejoin's.
+        """
         if who not in self.runs:
             return self.ended.get(who, "")
-        change = min(run.processor for run in self.runs[who]) / self.job.changes
-        return f"{short(change)} / {short(min(run.median for run in self.runs[who]))}"
-
-    def times_as_long(self, who: Who) -> str:
-        """A program's processor time, as a multiple of livejoin's."""
-        if who not in self.runs or (OURS, "view") not in self.runs:
-            return ""
-        ours, its = (min(run.processor for run in self.runs[one]) for one in ((OURS, "view"), who))
-        return f"{its / ours:.2g}"
+        processor = min(run.processor for run in self.runs[who])
+        text = f"{short(processor / self.job.changes)} / {short(min(run.median for run in self.runs[who]))}"
+        if who[0] == OURS or (OURS, "view") not in self.runs:
+            return text
+        return f"{text} ({processor / min(run.processor for run in self.runs[OURS, 'view']):.2g})"
 
 
 def short(seconds: float) -> str:
