@@ -144,7 +144,7 @@ class Cluster:
             name: Its name.
             columns: The types of its columns.
             rows: The list.
-            times: A name for the time of each row, which the watermark follows, and its column of milliseconds.
+            times: A name for the time of each row, which the watermark follows, and its milliseconds as an expression.
             key: The column of which a row is a new version; empty if there is none.
         """
         self._table.dropTemporaryView(name)
