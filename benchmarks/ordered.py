@@ -7,7 +7,7 @@ every size, though there are up to 50,000,000,000 pairs; where each trade, or ea
 groups that the quote is in. The pairs of a band are a run of trades for each quote (decision 67): O(log rows) and the
 pairs, fifty at every size. Tiles are measured beside it: a row that comes moves one row at each border (decision 42).
 A figure stands only if the view is DuckDB's result over the rows that are left. Times are processor time of this
-process, the least of several rounds.
+process, the least of several rounds. With ``--peers`` `benchmarks.peers.ordered` measures beside DBSP and Flink.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 import livejoin
+from benchmarks.peers.ordered import command
 from livejoin.catalog import Catalog
 from livejoin.sql import parse_columns, to_duckdb
 
@@ -126,15 +127,18 @@ def measure(query: str, rows: dict[str, pa.Table], changes: int) -> tuple[float,
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = commands.add_parser("ordered", help="joins by order and tiles, against the size of the tables")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="trades of the one symbol")
+    parser.add_argument("--sizes", type=int, nargs="+", help="trades of the one symbol; with --peers rows a side")
     parser.add_argument("--changes", type=int, default=CHANGES, help="quotes a round")
+    command.options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and print; 1 if a result is wrong."""
+    if options.peers:
+        return command.run(options, options.sizes or command.SIZES)
     wrong = False
     for name in QUERIES:
-        for size in options.sizes:
+        for size in options.sizes or SIZES:
             found = measure(name, tables(size), options.changes)
             if found is None:
                 print(f"{name}, {size:,} trades: not DuckDB's result", file=sys.stderr)

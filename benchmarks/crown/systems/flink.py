@@ -63,22 +63,24 @@ def main(folder: Path) -> None:
 
 
 @contextmanager
-def running(settings: Mapping[str, str]) -> Iterator[Cluster]:
-    """A cluster in the gateway's Java, with one slot.
+def running(settings: Mapping[str, str], parallelism: int = 1) -> Iterator[Cluster]:
+    """A cluster in the gateway's Java, with one slot for each task that an operator runs as.
 
     Args:
         settings: Settings of the table environment.
+        parallelism: The number of these tasks.
     """
     java = get_gateway().jvm
     known = java.org.apache.flink.configuration.Configuration()
     known.setString("rest.address", "localhost")
     known.setString("rest.port", "0")
     builder = getattr(java, "org.apache.flink.runtime.minicluster.MiniClusterConfiguration$Builder")()
-    builder = builder.setConfiguration(known).setNumTaskManagers(1).setNumSlotsPerTaskManager(1)
+    builder = builder.setConfiguration(known).setNumTaskManagers(1)
+    builder = builder.setNumSlotsPerTaskManager(parallelism)
     cluster = java.org.apache.flink.runtime.minicluster.MiniCluster(builder.build())
     cluster.start()
     try:
-        yield Cluster(cluster.getRestAddress().get(), settings)
+        yield Cluster(cluster.getRestAddress().get(), settings, parallelism)
     finally:
         cluster.close()
 
@@ -89,9 +91,10 @@ class Cluster:
     Args:
         address: The URI of its REST interface, as Java knows it.
         settings: Settings of the table environment.
+        parallelism: The number of tasks that an operator runs as.
     """
 
-    def __init__(self, address: Any, settings: Mapping[str, str]) -> None:
+    def __init__(self, address: Any, settings: Mapping[str, str], parallelism: int = 1) -> None:
         gateway = get_gateway()
         self._java = gateway.jvm
         self._array = gateway.new_array
@@ -102,7 +105,7 @@ class Cluster:
         self._stream = flink.streaming.api.environment.StreamExecutionEnvironment.createRemoteEnvironment(
             address.getHost(), address.getPort(), jars
         )
-        self._stream.setParallelism(1)
+        self._stream.setParallelism(parallelism)
         self._stream.getConfig().enableObjectReuse()
         mode = flink.table.api.EnvironmentSettings.newInstance().inStreamingMode().build()
         self._table = flink.table.api.bridge.java.StreamTableEnvironment.create(self._stream, mode)
@@ -132,14 +135,41 @@ class Cluster:
             (empty / "changes.json").touch()
             self.declare(name, columns, _debezium(empty))
             return
+        self._table.createTemporaryView(name, self._table.fromChangelogStream(self._from(columns, rows)))
+
+    def growing(self, name: str, columns: Mapping[str, str], rows: Any, times: tuple[str, str], key: str) -> None:
+        """Declare a table that only grows, whose rows are such a list in the order of their times.
+
+        Args:
+            name: Its name.
+            columns: The types of its columns.
+            rows: The list.
+            times: A name for the time of each row, which the watermark follows, and its milliseconds as an expression.
+            key: The column of which a row is a new version; empty if there is none.
+        """
+        self._table.dropTemporaryView(name)
+        time, milliseconds = times
+        schema = self._java.org.apache.flink.table.api.Schema.newBuilder()
+        for column, type_ in columns.items():
+            schema = schema.column(column, f"{type_} NOT NULL")
+        schema = schema.columnByExpression(time, f"TO_TIMESTAMP_LTZ({milliseconds}, 3)")
+        schema = schema.watermark(time, f"{time} - INTERVAL '0.001' SECOND")
+        if key:
+            keys = self._java.java.util.ArrayList()
+            keys.add(key)
+            schema = schema.primaryKey(keys)
+        stream = self._from(columns, rows).setParallelism(1)  # by two sources half of the times would come too early
+        self._table.createTemporaryView(name, self._table.fromDataStream(stream, schema.build()))
+
+    def _from(self, columns: Mapping[str, str], rows: Any) -> Any:
+        """A list in the memory of Java as a stream."""
         java, types = self._java, self._java.org.apache.flink.api.common.typeinfo
         names = self._array(java.java.lang.String, len(columns))
         kinds = self._array(types.TypeInformation, len(columns))
         for place, (column, type_) in enumerate(columns.items()):
             names[place] = column
             kinds[place] = types.Types.STRING if type_ == "VARCHAR" else types.Types.LONG
-        stream = self._stream.fromData(rows, types.Types.ROW_NAMED(names, kinds))
-        self._table.createTemporaryView(name, self._table.fromChangelogStream(stream))
+        return self._stream.fromData(rows, types.Types.ROW_NAMED(names, kinds))
 
     def declare(self, name: str, columns: Mapping[str, str], options: str) -> None:
         """Declare a table of a connector."""

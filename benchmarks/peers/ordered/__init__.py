@@ -1,0 +1,1 @@
+"""Joins by order beside DBSP and Flink: ``python -m benchmarks ordered --peers``."""
