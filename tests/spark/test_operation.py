@@ -101,7 +101,7 @@ def test_a_listener_is_told_the_reason_of_an_end(spark: SparkSession, tmp_path: 
         query = maintain(
             spark, {"v": "SELECT a FROM T"}, {"T": gone}, path=tmp_path / "out", checkpoint=tmp_path / "state"
         )
-        with pytest.raises(QueryFailedError, match="^AbsentRowError: "):
+        with pytest.raises(QueryFailedError, match=r"^AbsentRowError: "):
             query.awaitTermination(100)
         _, reason = heard.until("terminated")[-1]
     finally:
