@@ -180,14 +180,16 @@ def test_both_protocols_say_the_same(
         with pytest.raises(FileExistsError, match="already exists"):
             objects.create("x/1", b"3")
         assert objects.read("x/1", 60, 99) == b"   1"
+        assert objects.read("x/1", 64, 0) == objects.read("x/1", 0, 0) == b""
         for number in range(2, 120):
             objects.put(f"x/{number}", b"?" * number)
         assert sorted(one.size for one in objects.listed("x/") if one.key != "x/1") == list(range(2, 120))
         objects.remove(["x/1", "not there", "x/2", "nor this"])  # Google says 404
         assert [one.key for one in objects.listed("x/3")] == ["x/3", *(f"x/3{n}" for n in range(10))]
         assert len(objects.listed("")) == 117
-        with pytest.raises(FileNotFoundError):
-            objects.read("x/1")
+        for size in (None, 0, 3):
+            with pytest.raises(FileNotFoundError):
+                objects.read("x/1", 0, size)
 
 
 @pytest.mark.parametrize("wrong", ["AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL"])
