@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from streams import TIME, Stream, job
 
-from livejoin.checkpoint import first_load
+from livejoin.checkpoint import first_load, large_batch
 from livejoin.checkpoint.batch import Arrival
 from livejoin.checkpoint.engine import Engine
 from livejoin.checkpoint.policy import Policy
@@ -182,6 +182,7 @@ def test_a_first_load_in_pieces_takes_half_the_memory(tmp_path: Path, monkeypatc
     in_pieces, engine = peak(tmp_path / "pieces", rows)
     engine.close()
     monkeypatch.setattr(first_load, "LEAST", 1 << 30)
+    monkeypatch.setattr(large_batch, "LEAST", 1 << 30)
     at_once, engine = peak(tmp_path / "once", rows)
     engine.close()
     assert 2 * in_pieces < at_once, f"{in_pieces:,} of {at_once:,} bytes"

@@ -112,7 +112,7 @@ class _Answer(BaseHTTPRequestHandler):
             match self.command:
                 case "PUT" if key and not asked:
                     return self._put(key, body)
-                case "GET" if key:
+                case "GET" | "HEAD" if key:
                     return self._get(key)
                 case "GET":
                     return self._list(asked)
@@ -129,7 +129,7 @@ class _Answer(BaseHTTPRequestHandler):
                     return self._say(200, f"<DeleteResult>{gone}</DeleteResult>".encode())
         return self._refuse(501, "NotImplemented")
 
-    do_GET = do_PUT = do_POST = do_DELETE = _any  # as http.server calls them
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _any  # as http.server calls them
 
     def _put(self, key: str, body: bytes) -> None:
         is_new = self.headers.get("If-None-Match") == "*" or self.headers.get("x-goog-if-generation-match") == "0"
@@ -174,7 +174,8 @@ class _Answer(BaseHTTPRequestHandler):
         for name, value in {**(headers or {}), "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
 
 def _about(body: bytes) -> dict[str, str]:

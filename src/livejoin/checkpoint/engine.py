@@ -30,6 +30,7 @@ from livejoin.checkpoint.first_load import FirstLoad, is_first_load, load_first
 from livejoin.checkpoint.history import History, Recovered
 from livejoin.checkpoint.initial import Initial, initial_deltas, results
 from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.large_batch import LargeBatch, apply_large, comes_in_pieces
 from livejoin.checkpoint.letters import joined, letters_of, settle
 from livejoin.checkpoint.pace import SnapshotPace
 from livejoin.checkpoint.policy import FAIL, Policy
@@ -227,6 +228,9 @@ class Engine:
             self.database = self.recovered.database = load.database
             self.ignored = self._why_ignored(load.ignored)
             deltas = self._before(deltas, load.deltas.items())
+        elif (large := self._in_pieces(batch)) is not None:
+            self.ignored = self._why_ignored(large.ignored)
+            deltas = self._before(deltas, ((view, timed(one, batch.time)) for view, one in large.deltas.items()))
         elif batch.rows:
             commit = self._commit(batch)
             if commit is not None:
@@ -245,6 +249,36 @@ class Engine:
         except LivejoinError as error:
             logger.info("batch %d is applied as one commit, which takes more memory: %s", batch.batch_id, error)
             return None
+
+    def _in_pieces(self, batch: LoggedBatch) -> LargeBatch | None:
+        """What a large batch did in pieces; None if it is none, or is refused so and goes the way of others.
+
+        Raises:
+            StateError, StorageError: A piece is refused, and the checkpoint cannot be read; the batch is in the log.
+        """
+        if not comes_in_pieces(self.database, batch):
+            return None
+        try:
+            return apply_large(self.database, batch)
+        except LivejoinError as error:
+            reason = str(error)
+        except BaseException:
+            self._read_again()
+            raise
+        self._read_again()
+        logger.info("batch %d is applied as one commit, which takes more memory: %s", batch.batch_id, reason)
+        return None
+
+    def _read_again(self) -> None:
+        """Have the database after the last done batch again, where one has a part of a batch; that one is closed."""
+        self.database.close()
+        self.database = self.recovered.database = Database()  # so that memory is for one of them
+        self.history.snapshots.wait()
+        found = self.history.recover(self.job, self.limits)
+        if found.job is not None and found.job.tables != self.job.tables:
+            found.database = self.history.moved(found.database, self.job, self.limits)
+        declare(found.database, self.job)
+        self.database = self.recovered.database = found.database
 
     def _before(
         self, told: Mapping[str, BatchDelta], deltas: Iterable[tuple[str, BatchDelta]]

@@ -44,6 +44,8 @@ def end_of(file: Place, count: int) -> tuple[int, bytes]:
         if file.name not in sizes:
             raise FileNotFoundError(str(file))
         size = sizes[file.name]
+        if not count:
+            return size, b""
         return size, again(lambda: file.objects.read(file.below, max(size - count, 0), min(size, count)))
     with file.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
