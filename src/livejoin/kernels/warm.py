@@ -16,7 +16,7 @@ import numba
 from numba.core import types
 from numba.core.event import Event, Listener, register
 
-from livejoin.aside import aside, is_ending
+from livejoin.aside import aside, is_ending, no_collections
 from livejoin.kernels import ahead, route
 from livejoin.kernels.compiling.shipped import shipped
 from livejoin.kernels.compiling.signatures import declared, described
@@ -169,7 +169,8 @@ def _compile(kernels: tuple[tuple[Any, tuple[Any, ...]], ...], begin: float) -> 
     for number, (kernel, signature) in enumerate(kernels):
         if is_ending():
             return
-        kernel.compile(signature)
+        with no_collections():
+            kernel.compile(signature)
         now = time.perf_counter()
         if now - told >= _LONG and number + 1 < len(kernels):
             told = now

@@ -15,13 +15,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import duckdb
-
+from livejoin.aside import Later
 from livejoin.errors import ExpressionError
 from livejoin.query.growth import is_unbounded
 from livejoin.query.session import EXPRESSIONS, reason, session
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = Later("duckdb")
 
 Kind = Literal["aggregate", "window", "table", "volatile", "sub-query", "unbounded", "naming"]
 

@@ -15,10 +15,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import duckdb
-
+from livejoin.aside import Later
 from livejoin.query.time_limit import TimeLimits
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    duckdb = Later("duckdb")  # 0.1 s
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
@@ -27,7 +32,6 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
-_REFUSALS = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError)
 _INTERRUPTED = "Query interrupted"  # what DuckDB makes of an exception of a signal's handler
 _TOO_LARGE = "maximum total string size"
 
@@ -84,7 +88,7 @@ def session(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
         try:
             with _time_limits.of(connection.interrupt, limits.seconds):
                 yield connection
-        except _REFUSALS:
+        except (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError):
             idle.append(connection)
             raise
         idle.append(connection)
