@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from livejoin.aside import Later
@@ -59,7 +60,6 @@ _idle: dict[tuple[int, Limits], list[duckdb.DuckDBPyConnection]] = {}
 _time_limits = TimeLimits()
 
 
-@atexit.register
 def _let_go() -> None:
     """At the end of a process: let its own sessions go while there is an interpreter that can; not its parent's."""
     for kind, idle in _idle.items():
@@ -104,8 +104,15 @@ def _interrupts_by_their_name() -> Iterator[None]:
         raise
 
 
+@cache
+def _let_go_at_the_end() -> None:
+    """Once DuckDB is imported: what is registered last comes first, and what DuckDB does at the end comes behind it."""
+    atexit.register(_let_go)
+
+
 def _opened(limits: Limits) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": limits.memory})
+    _let_go_at_the_end()
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")
     return connection

@@ -136,7 +136,7 @@ class Helper:
 
     Args:
         function: The function as it is written.
-        options: Those of `numba.njit`.
+        options: Options of `numba.njit`.
 
     Attributes:
         py_func: The function, under the name that Numba has for it.
