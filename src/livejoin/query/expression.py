@@ -16,19 +16,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow as pa
 
-from livejoin.aside import Later
 from livejoin.errors import ExpressionError
 from livejoin.query.session import EXPRESSIONS, passes_limits, reason, session
 from livejoin.shown import shown_row, shown_scalar
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    duckdb = Later("duckdb")
 
 _SHOWN_COLUMNS = 8
 _PIECE_ROWS = 1 << 17
@@ -39,7 +33,7 @@ _GROWS = re.compile(
     r"|apply|transform|filter|(list|array)_\w+)\s*\(",
     re.IGNORECASE,
 )
-_OTHERS = (RuntimeError, pa.ArrowException)
+_FAILURES = (duckdb.Error, RuntimeError, pa.ArrowException)
 _SOURCE = re.compile(r" when casting from source column \w+")
 
 
@@ -80,7 +74,7 @@ def evaluate(expressions: Sequence[str], rows: pa.Table, written: Written | None
         return []
     try:
         return _evaluate(expressions, rows)
-    except (duckdb.Error, *_OTHERS) as error:
+    except _FAILURES as error:
         raise ExpressionError(_explain(expressions, rows, error, written)) from error
 
 
@@ -142,7 +136,7 @@ def _explain(expressions: Sequence[str], rows: pa.Table, error: Exception, writt
 def _fails(expression: str, rows: pa.Table) -> bool:
     try:
         _evaluate([expression], rows)
-    except (duckdb.Error, *_OTHERS, ExpressionError):
+    except (*_FAILURES, ExpressionError):
         return True
     return False
 

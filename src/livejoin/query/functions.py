@@ -15,17 +15,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from livejoin.aside import Later
+import duckdb
+
 from livejoin.errors import ExpressionError
 from livejoin.query.growth import is_unbounded
 from livejoin.query.session import EXPRESSIONS, reason, session
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    duckdb = Later("duckdb")
 
 Kind = Literal["aggregate", "window", "table", "volatile", "sub-query", "unbounded", "naming"]
 

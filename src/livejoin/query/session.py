@@ -15,16 +15,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
 
-from livejoin.aside import Later
+import duckdb
+
 from livejoin.query.time_limit import TimeLimits
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    duckdb = Later("duckdb")  # 0.1 s
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
@@ -33,6 +27,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
+_REFUSALS = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError)
 _INTERRUPTED = "Query interrupted"  # what DuckDB makes of an exception of a signal's handler
 _TOO_LARGE = "maximum total string size"
 
@@ -60,6 +55,7 @@ _idle: dict[tuple[int, Limits], list[duckdb.DuckDBPyConnection]] = {}
 _time_limits = TimeLimits()
 
 
+@atexit.register
 def _let_go() -> None:
     """At the end of a process: let its own sessions go while there is an interpreter that can; not its parent's."""
     for kind, idle in _idle.items():
@@ -88,7 +84,7 @@ def session(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
         try:
             with _time_limits.of(connection.interrupt, limits.seconds):
                 yield connection
-        except (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError):
+        except _REFUSALS:
             idle.append(connection)
             raise
         idle.append(connection)
@@ -104,15 +100,8 @@ def _interrupts_by_their_name() -> Iterator[None]:
         raise
 
 
-@cache
-def _let_go_at_the_end() -> None:
-    """Once DuckDB is imported: what is registered last comes first, and what DuckDB does at the end comes behind it."""
-    atexit.register(_let_go)
-
-
 def _opened(limits: Limits) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": limits.memory})
-    _let_go_at_the_end()
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")
     return connection

@@ -7,22 +7,16 @@ decide, which are equal iff the values are (`livejoin.state.codec`); the order o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.aside import Later
 from livejoin.errors import CapacityError
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query.session import LINEAR, reason, session
 from livejoin.words import Words
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    duckdb = Later("duckdb")
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, volume 3, section 6.4)
 _HALF = np.uint64(32)
