@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import livejoin
-from livejoin.aside import aside
+from livejoin.aside import aside, no_collections
 
 SOURCE = str(Path(livejoin.__file__).parent.parent)
 
@@ -54,7 +55,7 @@ def test_an_interrupted_caller_leaves_the_call_running() -> None:
 
 INTERRUPTED = """
 import os, signal, sys, time
-from livejoin.aside import aside
+from livejoin.aside import aside, no_collections
 def slow():
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.3)
@@ -112,3 +113,47 @@ print(len(in_main) > 0, any(in_main))
 """
     )
     assert done.stdout.split() == ["True", "False"], done.stderr
+
+
+def test_what_is_made_while_the_collector_rests_is_old_afterwards() -> None:
+    script = """
+import gc
+from livejoin.aside import no_collections
+with no_collections():
+    during = gc.isenabled()
+    made = [[] for _ in range(10)]
+print(during, gc.isenabled(), any(one is made for one in gc.get_objects(generation=2)), gc.get_freeze_count())
+"""
+    assert in_a_process(script).stdout.split() == ["False", "True", "True", "0"]
+    gc.disable()
+    try:
+        with no_collections():
+            pass
+        assert not gc.isenabled(), "who has disabled it finds it so"
+    finally:
+        gc.enable()
+
+
+def test_what_somebody_has_frozen_stays_so() -> None:
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with no_collections():
+            pass
+        assert gc.get_freeze_count() >= before > 0
+    finally:
+        gc.unfreeze()
+
+
+def test_a_module_is_imported_when_it_is_asked() -> None:
+    script = """
+import sys
+from livejoin.aside import Later
+later = Later("fractions")
+print("fractions" in sys.modules, later.Fraction(1, 2), "fractions" in sys.modules)
+try:
+    Later("no_such_module_here").name
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    assert in_a_process(script).stdout.splitlines() == ["False 1/2 True", "No module named 'no_such_module_here'"]

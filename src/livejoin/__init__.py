@@ -10,11 +10,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from livejoin import errors
-from livejoin.aside import aside
+from livejoin.aside import imported
 from livejoin.errors import (
     AbsentIndexError,
     AbsentNameError,
@@ -152,7 +151,7 @@ def serve(db: Database, **options: Any) -> None:
         StorageError: The port is taken.
         ImportError: The packages of the server are not installed.
     """
-    import_module("livejoin.server").serve(db, **options)
+    imported("livejoin.server").serve(db, **options)
 
 
 def __getattr__(name: str) -> Any:
@@ -166,7 +165,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    found = getattr(aside(import_module, _HOMES[name]), name)
+    found = getattr(imported(_HOMES[name]), name)
     globals()[name] = found
     return found
 

@@ -1,6 +1,6 @@
 """Calls that no signal cuts off: another thread makes the call, and the caller waits.
 
-``aside(import_module, "numba")`` imports Numba even if Ctrl-C is pressed meanwhile.
+``imported("numba")`` imports Numba even if Ctrl-C is pressed meanwhile.
 
 Python runs signal handlers in the main thread alone. An exception of a handler, such as KeyboardInterrupt, comes out of
 whatever line the main thread is at. Some libraries do not survive that: a half-imported C module cannot be imported
@@ -13,12 +13,14 @@ of the process, wait for the call.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import threading
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import cache
+from contextlib import contextmanager, suppress
+from functools import cache, cached_property
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -47,6 +49,62 @@ def aside(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     while not call.done.acquire(timeout=_LOOK):  # a signal that comes just before it waits would not wake it
         pass
     return cast(T, call.outcome())
+
+
+def imported(name: str) -> Any:
+    """Import a module where no signal arrives, without looking for garbage: there is none, and it took a sixth.
+
+    Raises:
+        ImportError, KeyboardInterrupt: As for an import, and for `aside`.
+    """
+    return aside(_imported, name)
+
+
+def _imported(name: str) -> Any:
+    with no_collections():
+        return import_module(name)
+
+
+class Later:
+    """A module that is imported when something of it is first asked for, as by `imported`.
+
+    For what many processes never need. Type checkers see a plain import, in the branch of ``TYPE_CHECKING``.
+
+    Args:
+        name: The module's full name.
+
+    >>> fractions = Later("fractions")
+    >>> fractions.Fraction(2, 4)
+    Fraction(1, 2)
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+    @cached_property
+    def _module(self) -> Any:
+        return imported(self._name)
+
+
+@contextmanager
+def no_collections() -> Iterator[None]:
+    """Let Python's collector of garbage rest, and count among the oldest objects what was made meanwhile.
+
+    Else the next collection would look through all of that. Where somebody has frozen objects it looks through them.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
+        if collects:
+            gc.enable()
 
 
 @cache

@@ -9,9 +9,14 @@ import datetime as dt
 from collections.abc import Iterable
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from livejoin.aside import Later
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = Later("pyarrow")  # so that ``livejoin --version`` does without it
 
 _MOST = 80
 

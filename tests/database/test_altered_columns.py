@@ -16,8 +16,8 @@ from livejoin.errors import ChangeValueError, ReadError, SchemaError, SqlError
 from oracle import multiset, signed_multiset
 from torture.interrupts import NEVER, cut_off
 
-ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "15"))
-POINTS = 40 * max(1, ROUNDS // 15)
+ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "8"))
+POINTS = 20 * max(1, ROUNDS // 8)
 """The most points at which a call is cut off."""
 TYPES = {
     "INT": ("1", "3", "7", "NULL"),

@@ -15,7 +15,7 @@ import livejoin
 from livejoin.errors import ChangeValueError, ExpressionError, LivejoinError, SchemaError, SqlError
 from oracle import multiset
 
-ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "15"))
+ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "8"))
 TABLE = (
     "CREATE TABLE t (id INT PRIMARY KEY, a INT CHECK (a > 0), b INT CONSTRAINT less CHECK (b < a OR b = 100), "
     "s {text}, price DECIMAL(6, 2), CHECK (s LIKE 'x%' OR length(s) = 2), CONSTRAINT cheap CHECK (price * a < 50.5))"

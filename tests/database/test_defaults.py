@@ -18,7 +18,7 @@ import livejoin
 from livejoin.errors import ChangeFormatError, LivejoinError, SchemaError
 from oracle import multiset
 
-ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "15"))
+ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "8"))
 COLUMNS = (
     "id INT PRIMARY KEY, n BIGINT DEFAULT 2 * 21, price DECIMAL(8, 2) NOT NULL DEFAULT 1.5, "
     "note {text} DEFAULT 'it''s', day DATE DEFAULT DATE '2026-01-31', plain INT, flag BOOLEAN NOT NULL DEFAULT TRUE"

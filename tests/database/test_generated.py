@@ -15,7 +15,7 @@ import livejoin
 from livejoin.errors import ChangeValueError, ExpressionError, LivejoinError, SchemaError, SqlError
 from oracle import multiset, signed_multiset
 
-ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "15"))
+ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "8"))
 TABLE = (
     "CREATE TABLE t (id INT{key}, a INT, b BIGINT GENERATED ALWAYS AS (a * 2), s {text}, "
     "u {text} GENERATED ALWAYS AS (upper(s) || '!'), d DECIMAL(6, 2) GENERATED ALWAYS AS (a + 0.5), "

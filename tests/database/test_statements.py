@@ -28,7 +28,7 @@ from livejoin.errors import (
 from oracle import multiset, signed_multiset
 from scenario import Row
 
-STATEMENTS = 4 * int(os.environ.get("LIVEJOIN_FUZZ", "15"))
+STATEMENTS = 4 * int(os.environ.get("LIVEJOIN_FUZZ", "8"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 VIEW = "SELECT s, COUNT(*) AS n, SUM(a) AS a FROM t GROUP BY s"
 

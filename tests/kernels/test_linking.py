@@ -59,7 +59,7 @@ def test_machine_code_is_made_once() -> None:
     with patch.object(CPUCodeLibrary, "_finalize_final_module", counted):
         assert top(np.arange(3), 1) == (2 * (3 + 1) - 1) + (2 * 3 - 1 + 3 - 1)
     assert [name.rpartition(".")[2] for name in made] == ["top"]
-    assert len(lowest.overloads) == 1  # also where it is given a constant
+    assert len(lowest._for_kernels.overloads) == 1  # also where it is given a constant
 
 
 def test_python_may_call_a_helper() -> None:

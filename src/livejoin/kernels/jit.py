@@ -23,12 +23,11 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core.caching import FunctionCache
 
 from livejoin import own_folders
 from livejoin.kernels.compiling.linking import as_helper, as_kernel
 from livejoin.kernels.compiling.rules import ask_plain_first
-from livejoin.kernels.compiling.shipped import KernelCache
+from livejoin.kernels.compiling.shipped import Kept, KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -79,12 +78,12 @@ def kernel(function: Function) -> Function:
     return cast(Function, as_kernel(function, cached, boundscheck=False, nogil=True, no_cfunc_wrapper=True))
 
 
-def _kept(function: Callable[..., Any]) -> FunctionCache:
+def _kept(function: Callable[..., Any]) -> Kept:
     """Numba's cache of a kernel, in the user's folder."""
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
     try:
-        return FunctionCache(function)  # type: ignore[no-untyped-call]
+        return Kept(function)  # type: ignore[no-untyped-call]
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 

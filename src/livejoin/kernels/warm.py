@@ -16,7 +16,7 @@ import numba
 from numba.core import types
 from numba.core.event import Event, Listener, register
 
-from livejoin.aside import aside, is_ending
+from livejoin.aside import aside, is_ending, no_collections
 from livejoin.kernels import ahead, route
 from livejoin.kernels.compiling.shipped import shipped
 from livejoin.kernels.compiling.signatures import declared, described
@@ -166,14 +166,15 @@ def _cells_ready() -> float:
 def _compile(kernels: tuple[tuple[Any, tuple[Any, ...]], ...], begin: float) -> None:
     """Compile, or load, each kernel for its signature, unless nobody will call it any more."""
     told = begin
-    for number, (kernel, signature) in enumerate(kernels):
-        if is_ending():
-            return
-        kernel.compile(signature)
-        now = time.perf_counter()
-        if now - told >= _LONG and number + 1 < len(kernels):
-            told = now
-            say(f"... {number + 1} of {len(kernels)} kernels after {now - begin:.0f} s")
+    with no_collections():
+        for number, (kernel, signature) in enumerate(kernels):
+            if is_ending():
+                return
+            kernel.compile(signature)
+            now = time.perf_counter()
+            if now - told >= _LONG and number + 1 < len(kernels):
+                told = now
+                say(f"... {number + 1} of {len(kernels)} kernels after {now - begin:.0f} s")
 
 
 def _came() -> bool:

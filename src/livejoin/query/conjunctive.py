@@ -64,6 +64,10 @@ class ColumnRef:
     atom: int
     column: int
 
+    def __deepcopy__(self, _: object) -> ColumnRef:
+        """Itself: every copy of a syntax tree by sqlglot copies those of its columns in depth."""
+        return self
+
 
 @dataclass(frozen=True)
 class Output:

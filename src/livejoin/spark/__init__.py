@@ -1,10 +1,9 @@
 """Views over Spark's DataFrames of changes; needs PySpark (``pip install 'livejoin[spark]'``) and Java 17 or newer."""
 
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from livejoin.aside import aside
+from livejoin.aside import imported
 from livejoin.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -71,4 +70,4 @@ def __getattr__(name: str) -> Any:
     if find_spec("pyspark") is None:
         msg = "Spark is not here: pip install 'livejoin[spark]', and 'livejoin[spark,java]' where there is no Java"
         raise PipelineError(msg)
-    return getattr(aside(import_module, _HOMES[name]), name)
+    return getattr(imported(_HOMES[name]), name)

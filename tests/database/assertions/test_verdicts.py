@@ -12,7 +12,7 @@ import livejoin
 from livejoin import Database, ViolationError
 from oracle import multiset
 
-ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "40"))
+ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "20"))
 TABLES = (
     "CREATE TABLE rooms (id INT, places INT)",
     "CREATE TABLE people (id INT, admin BOOLEAN, boss INT)",

@@ -1,9 +1,8 @@
 """Delta tables as a sink of deltas and as a source of changes; needs deltalake (``pip install 'livejoin[delta]'``)."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from livejoin.aside import aside
+from livejoin.aside import imported
 from livejoin.errors import PipelineError
 
 try:
@@ -29,4 +28,4 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         text = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(text)
-    return getattr(aside(import_module, _HOMES[name]), name)
+    return getattr(imported(_HOMES[name]), name)

@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlglot import ErrorLevel, Token, TokenType, exp
+from sqlglot import Token, TokenType, exp
 
 from livejoin.errors import SqlError, UnsupportedQueryError
+from livejoin.sql.parse.copying import copied, sql_of
 
 Error = TypeVar("Error", bound=SqlError)
 
@@ -114,7 +115,7 @@ class Source:
 
 def shown(node: exp.Expr) -> str:
     """A node as text, for messages."""
-    return node.sql("spark", comments=False, unsupported_level=ErrorLevel.IGNORE)
+    return sql_of(copied(node), "spark")
 
 
 def offset_of(node: exp.Expr, default: int) -> int:

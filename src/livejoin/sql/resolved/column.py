@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sqlglot import ErrorLevel, exp
+from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.parse.copying import copied, sql_of
 from livejoin.sql.resolved.operand_order import in_order
 
 REF = "ref"
@@ -39,7 +40,7 @@ def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
 
 def over(value: exp.Expr, place: Callable[[ColumnRef], ColumnRef]) -> exp.Expr:
     """A copy of an expression over other columns; ``place`` gives the replacement of each."""
-    found = value.copy()
+    found = copied(value)
     for column in found.find_all(exp.Column):
         if REF in column.meta:
             column.meta[REF] = place(column.meta[REF])
@@ -60,8 +61,8 @@ def key_of(node: exp.Expr) -> str:
             return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
         return part
 
-    found = in_order(node.unnest().transform(named))
-    return found.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE, copy=False)
+    found = in_order(copied(node.unnest()).transform(named, copy=False))
+    return sql_of(found, "duckdb")
 
 
 def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from functools import reduce
 
-from sqlglot import ErrorLevel, exp
+from sqlglot import exp
+
+from livejoin.sql.parse.copying import copied, sql_of
 
 _CHAINS = (exp.Add, exp.Mul, exp.And, exp.Or, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _PAIRS = (exp.EQ, exp.NullSafeEQ)
@@ -71,4 +73,4 @@ def _operands(chain: exp.Expr) -> list[exp.Expr]:
 def _sorted(operands: list[exp.Expr]) -> list[exp.Expr]:
     plain = [one.unnest() for one in operands]
     wrapped = [exp.paren(one, copy=False) if isinstance(one, exp.Binary) else one for one in plain]
-    return sorted(wrapped, key=lambda one: one.sql("duckdb", unsupported_level=ErrorLevel.IGNORE))
+    return sorted(wrapped, key=lambda one: sql_of(copied(one), "duckdb"))

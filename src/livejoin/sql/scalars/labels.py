@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.dialects import Spark
 
 from livejoin.query.scalar import Call
+from livejoin.sql.parse.copying import copied
 from livejoin.sql.parse.parse import NAME
 from livejoin.sql.parse.source import shown
 
@@ -54,7 +55,7 @@ def text_of(node: exp.Expr) -> str:
 def whole_text(node: exp.Expr) -> str:
     """The SQL of a node as users wrote it, however long it is."""
     if any(STANDS_FOR in part.meta for part in node.walk()):
-        return shown(node.transform(_as_written))
+        return shown(copied(node).transform(_as_written, copy=False))
     return shown(node)
 
 
