@@ -42,7 +42,7 @@ class _Layout:
 
     Args:
         schema: The schema.
-        columns: What `read_columns` wants to know of each column of the table; None where the data has to be
+        columns: The description of each column of the table that `read_columns` wants; None where the data has to be
             converted, or is none of the table.
         kinds: The place of ``_change_type``; None where there is none.
         places: The place of each column of the table in the data.
