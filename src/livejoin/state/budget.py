@@ -35,8 +35,8 @@ DELETE = f"delete fewer rows at a time, drop views, {_LARGER}"
 """What helps who commits deletions alone."""
 
 READ = (
-    "close snapshots, read or change fewer rows at a time (by a narrower WHERE; view.batches() gives a view in pieces), "
-    f"read fewer columns, {_LARGER}"
+    "close snapshots, read or change fewer rows at a time (by a narrower WHERE, or view.batches()), read fewer columns, "
+    f"{_LARGER}"
 )
 """What helps who reads, also the rows that a DELETE or UPDATE finds."""
 
