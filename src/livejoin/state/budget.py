@@ -35,8 +35,7 @@ DELETE = f"delete fewer rows at a time, drop views, {_LARGER}"
 """What helps who commits deletions alone."""
 
 READ = (
-    "close snapshots, read or change fewer rows at a time (by a narrower WHERE, or view.batches()), read fewer columns, "
-    f"{_LARGER}"
+    f"close snapshots, read or change fewer rows at a time (by WHERE, or view.batches()), read fewer columns, {_LARGER}"
 )
 """What helps who reads, also the rows that a DELETE or UPDATE finds."""
 
