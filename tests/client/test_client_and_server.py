@@ -20,7 +20,7 @@ import pytest
 import livejoin
 from cutting_proxy import cutting_proxy
 from livejoin.client import Client, Following, Upserts
-from livejoin.errors import DuplicateKeyError, ReadError, SqlSyntaxError, UnknownNameError
+from livejoin.errors import ChangeValueError, DuplicateKeyError, ReadError, SqlSyntaxError, UnknownNameError
 from oracle import assert_same_rows, connect, multiset
 
 pytest.importorskip("starlette")
@@ -184,6 +184,33 @@ def test_errors_come_as_they_were_raised() -> None:
             with pytest.raises(ReadError, match="was dropped"):
                 next(told)
             client.execute("CREATE VIEW V AS SELECT id, name FROM T")
+
+
+def test_bad_rows_and_previews() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (id BIGINT PRIMARY KEY, n BIGINT); CREATE TABLE U (id BIGINT)")
+    db.create_view("V", "SELECT SUM(n) AS total FROM T")
+    db.execute("CREATE ASSERTION small CHECK (NOT EXISTS (SELECT 1 FROM T WHERE n > 1000))")
+    with Server(db, port=0) as server, livejoin.connect(server.url) as client:
+        mixed: list[dict[str, Any]] = [{"id": 1, "n": 5}, {"id": 2, "n": "many"}]
+        with pytest.raises(ChangeValueError, match="many"):
+            client.apply("T", mixed, on_bad_rows="fail")
+        assert client.apply("T", mixed, on_bad_rows="skip").bad_rows == 1
+        done = client.apply({"T": [{"id": 3, "n": 7}, {"id": 4, "n": "x"}], "U": []}, on_bad_rows="dead_letter")
+        assert [(one["table"], one["row"]) for one in done.dead_letters] == [("T", 1)]
+        version, rows = db.version, sorted(db.tables["T"].to_arrow()["id"].to_pylist())
+        assert rows == [1, 3]
+        seen = client.preview("T", pa.table({"id": [1, 9], "n": [6, 2000]}), on_conflict="update")
+        assert seen.changes == 2
+        assert sorted((one["total"], one["_change_type"]) for one in seen.deltas["V"]) == [
+            (12, "update_preimage"),
+            (2013, "update_postimage"),
+        ]
+        assert len(seen.violations) == 1
+        assert client.preview({"T": [{"id": 9, "n": 1}], "U": [{"id": 1}]}).violations == ()
+        with pytest.raises(DuplicateKeyError):
+            client.preview("T", [{"id": 1, "n": 6}])
+        assert (db.version, sorted(db.tables["T"].to_arrow()["id"].to_pylist())) == (version, rows)
 
 
 def test_a_server_that_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -303,6 +303,22 @@ def test_limits_that_are_none(given: Any) -> None:
         livejoin.Database(memory_limit=given)
 
 
+def test_what_helps_fits_what_was_refused() -> None:
+    db = livejoin.Database(memory_limit=30_000_000)
+    db.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)")
+    db.create_view("v", "SELECT id, n FROM t")
+    rows = 0
+    with pytest.raises(MemoryLimitError, match="commit fewer changes at a time, keep fewer rows"):
+        for rows in range(0, 1_000_000, 20_000):
+            db.apply("t", pa.table({"id": np.arange(rows, rows + 20_000), "n": np.arange(20_000)}))
+    with pytest.raises(MemoryLimitError, match="; delete fewer rows at a time, drop views"):
+        db.apply("t", pa.table({"id": np.arange(rows), "_change_type": ["delete"] * rows}))
+    assert db.tables["t"].count() == rows
+    with pytest.raises(MemoryLimitError, match="; close snapshots, read or change fewer rows at a time"):
+        db.execute("DELETE FROM t WHERE n >= 0")
+    assert db.tables["t"].count() == rows
+
+
 def test_a_budget_refuses_between_its_begin_and_its_end_alone() -> None:
     class Held:
         nbytes = 100_000

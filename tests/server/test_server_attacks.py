@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import random
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,16 @@ def as_(server: Server, token: str | None) -> httpx.Client:
 
 
 # API2: broken authentication.
+
+
+@pytest.mark.parametrize(
+    ("header", "said"), [(None, "a token is needed.*the request has none"), ("Bearer x", "does not know this token")]
+)
+def test_no_token_and_an_unknown_one_are_two_cases(guarded: Server, header: str | None, said: str) -> None:
+    headers = {} if header is None else {"authorization": header}
+    answer = httpx.get(f"{guarded.url}/v1/views", headers=headers)
+    assert answer.status_code == 401
+    assert re.search(said, answer.json()["error"]["message"])
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer x", "Basic x", "Bearer " + "x" * 50_000])

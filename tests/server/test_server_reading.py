@@ -85,7 +85,13 @@ def test_rows_are_looked_up_where_an_index_leads_to_them(client: httpx.Client, m
 
 
 def test_a_view_as_it_was(client: httpx.Client, db: livejoin.Database) -> None:
-    assert client.get("/v1/views/totals/rows?version=1").status_code == 409
+    client.post("/v1/tables/t", json=[{"k": 99}])
+    refused = client.get("/v1/views/totals/rows?version=0")
+    assert refused.status_code == 409
+    said = refused.json()["error"]["message"]
+    assert "keeps no history" in said
+    assert "GET /v1/views/totals/changes" in said
+    assert "keep_history(rows" not in said
     db.views["totals"].keep_history(1000)
     version = db.version
     before = client.get("/v1/views/totals/rows").json()

@@ -17,11 +17,21 @@ from livejoin.client.address import read_address
 from livejoin.client.exchange import Ask, Exchange
 from livejoin.client.following import ArrowUpdate, Following, Shape, Update, Upserts
 from livejoin.client.rows import ARROW, JSON, arrow_body, is_arrow, json_body, objects, read_arrow
-from livejoin.client.said import Applied, TableInfo, ViewInfo, read_applied, read_tables, read_views
+from livejoin.client.said import (
+    Applied,
+    Previewed,
+    TableInfo,
+    ViewInfo,
+    read_applied,
+    read_previewed,
+    read_tables,
+    read_views,
+)
 from livejoin.errors import ChangeFormatError, ReadError, SchemaError
 from livejoin.shown import shown
 
 OnConflict: TypeAlias = Literal["error", "ignore", "update"]
+OnBadRows: TypeAlias = Literal["fail", "skip", "dead_letter"]
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
 
 _JSON_BODY: Final = {"Content-Type": JSON}
@@ -177,6 +187,7 @@ class Client:
         rows: object,
         *,
         on_conflict: OnConflict = ...,
+        on_bad_rows: OnBadRows | None = ...,
         request: tuple[str, int] | None = ...,
     ) -> Applied: ...
     @overload
@@ -186,6 +197,7 @@ class Client:
         rows: None = None,
         *,
         on_conflict: OnConflict = ...,
+        on_bad_rows: OnBadRows | None = ...,
         request: tuple[str, int] | None = ...,
     ) -> Applied: ...
     def apply(
@@ -194,6 +206,7 @@ class Client:
         rows: object = None,
         *,
         on_conflict: OnConflict = "error",
+        on_bad_rows: OnBadRows | None = None,
         request: tuple[str, int] | None = None,
     ) -> Applied:
         """Apply one commit, once, however often it must be sent.
@@ -205,6 +218,9 @@ class Client:
                 ``update_postimage`` or ``upsert``; without it every row is inserted.
             on_conflict: What happens to a deletion of what is not there, and to a second row with a key: ``error``,
                 ``ignore``, or ``update``, by which the new row takes the other one's place.
+            on_bad_rows: What happens to a row that does not fit its table: ``fail`` refuses the commit, ``skip`` leaves
+                the row out and counts it in ``bad_rows``, ``dead_letter`` also gives it back in ``dead_letters``; None
+                as the database of the server does.
             request: A name of yours and a number of this commit, as ``("till-3", 17)``, for who sends it again in
                 another process. Numbers ascend; the server knows the last 1,000 of each name. None for a name and
                 numbers of this client.
@@ -218,28 +234,32 @@ class Client:
 
         Cost: Arrow of one table goes as it is. Of several tables each value becomes JSON.
         """
-        if isinstance(changes, str):
-            named: Mapping[str, object] = {changes: rows}
-        elif rows is not None:
-            msg = "apply takes a table's name and its changes, or one mapping from names to the changes of each"
-            raise ChangeFormatError(msg)
-        else:
-            named = changes
-        if not named:
-            msg = "no table is named; a commit has changes of one at least"
-            raise ChangeFormatError(msg)
-        query = {} if on_conflict == "error" else {"on_conflict": on_conflict}
-        if len(named) == 1:
-            ((table, given),) = named.items()
-            parts: tuple[str, ...] = ("v1", "tables", table)
-            kind, body = (
-                (ARROW, arrow_body(table, given)) if is_arrow(given) else (JSON, json_body(objects(table, given)))
-            )
-        else:
-            parts, kind = ("v1", "commit"), JSON
-            body = json_body({table: objects(table, given) for table, given in named.items()})
+        query: dict[str, str] = {} if on_conflict == "error" else {"on_conflict": on_conflict}
+        if on_bad_rows is not None:
+            query["on_bad_rows"] = on_bad_rows
+        parts, kind, body = _commit(changes, rows)
         headers = {"Content-Type": kind, **_numbered(self._request() if request is None else request)}
         return read_applied(self._exchange.ask(Ask("POST", parts, query, body, headers)).json())
+
+    def preview(
+        self, changes: str | Mapping[str, object], rows: object = None, *, on_conflict: OnConflict = "error"
+    ) -> Previewed:
+        """What a commit would do, as `livejoin.Database.preview`: it is tried, and nothing is changed.
+
+        Args:
+            changes: As for `apply`.
+            rows: As for `apply`.
+            on_conflict: As for `apply`.
+
+        Returns:
+            The figures of the commit, what would change in the views, and which assertions would refuse it.
+
+        Raises:
+            ChangeError, AbsentNameError, ServerError: As for `apply`.
+        """
+        query = {"dry_run": "1"} | ({} if on_conflict == "error" else {"on_conflict": on_conflict})
+        parts, kind, body = _commit(changes, rows)
+        return read_previewed(self._exchange.ask(Ask("POST", parts, query, body, {"Content-Type": kind})).json())
 
     def _request(self) -> tuple[str, int]:
         with self._lock:
@@ -321,6 +341,25 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({str(self._exchange.address)!r})"
+
+
+def _commit(changes: str | Mapping[str, object], rows: object) -> tuple[tuple[str, ...], str, bytes]:
+    """The path of a commit, the kind of its body, and the body."""
+    if isinstance(changes, str):
+        named: Mapping[str, object] = {changes: rows}
+    elif rows is not None:
+        msg = "give a table's name and its changes, or one mapping from names to the changes of each"
+        raise ChangeFormatError(msg)
+    else:
+        named = changes
+    if not named:
+        msg = "no table is named; a commit has changes of one at least"
+        raise ChangeFormatError(msg)
+    if len(named) > 1:
+        return ("v1", "commit"), JSON, json_body({table: objects(table, given) for table, given in named.items()})
+    ((table, given),) = named.items()
+    kind, body = (ARROW, arrow_body(table, given)) if is_arrow(given) else (JSON, json_body(objects(table, given)))
+    return ("v1", "tables", table), kind, body
 
 
 def _values(row: Mapping[str, Any]) -> str:

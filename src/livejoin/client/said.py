@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,46 @@ class Applied:
     bad_rows: int = 0
     repeated: bool = False
     dead_letters: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """What a commit would do, of `Client.preview`; nothing was done.
+
+    Args:
+        version: The version of the database that the changes were tried on.
+        changes: How many changes the commit would have.
+        ignored: How many would be left out for ``on_conflict="ignore"`` or ``"update"``.
+        late: How many would come behind their window.
+        deltas: The changes of each view that you may read, by its name: dicts with ``_change_type``, as in `changes`.
+        violations: The assertions that would refuse the commit, each with its ``assertion`` and ``message``.
+    """
+
+    version: int
+    changes: int
+    ignored: int
+    late: int
+    deltas: Mapping[str, Sequence[Mapping[str, Any]]]
+    violations: tuple[Mapping[str, Any], ...] = ()
+
+
+def read_previewed(said: Any) -> Previewed:
+    """What a commit would do, as the server says it.
+
+    Raises:
+        ServerError: The server says something else.
+    """
+    try:
+        return Previewed(
+            int(said["version"]),
+            int(said["changes"]),
+            int(said["ignored"]),
+            int(said["late"]),
+            dict(said["deltas"]),
+            tuple(said.get("violations", ())),
+        )
+    except _WRONG as error:
+        raise _other(said) from error
 
 
 def read_applied(said: Any) -> Applied:

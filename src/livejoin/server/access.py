@@ -18,6 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from livejoin.errors import SchemaError, StorageError
 
+UNKNOWN_TOKEN = (
+    "the server does not know this token: it may be misspelled, or withdrawn; `livejoin token` makes one, for who runs "
+    "the server"
+)
+"""What is said to one whose token is none of those that are known."""
+
 _ALL = "*"
 _Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from livejoin.server.access import Who
+from livejoin.server.access import UNKNOWN_TOKEN, Who
 from livejoin.server.answers import RequestError, error_answer
 from livejoin.server.policy import policy
 from livejoin.server.service import Service
@@ -19,6 +19,7 @@ from livejoin.server.service import Service
 _HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
 _FREE = frozenset(("/healthz", "/livejoin.js", "/docs"))
 _PAGES = ("/console/", "/docs/")
+_NO_TOKEN = "a token is needed, as `Authorization: Bearer TOKEN`; the request has none"
 _SAID = (
     ("content-security-policy", policy()),
     ("x-content-type-options", "nosniff"),
@@ -109,11 +110,12 @@ class Door:
         if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
             msg = f"pages of {origin!r} may not ask; list it in origins"
             raise RequestError(msg, HTTPStatus.FORBIDDEN)
-        found = service.access.who(_token(headers))
+        token = _token(headers)
+        found = service.access.who(token)
         if found is None:
             if scope["type"] == "http" and _is_free(scope["path"].removeprefix(scope.get("root_path", "")), headers):
                 return Who("nobody", frozenset(), frozenset())
-            msg = "a token is needed, as `Authorization: Bearer TOKEN`, and this one is none that is known"
+            msg = UNKNOWN_TOKEN if token else _NO_TOKEN
             raise RequestError(msg, HTTPStatus.UNAUTHORIZED)
         return found
 

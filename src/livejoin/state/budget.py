@@ -27,6 +27,18 @@ SLACK = 1 << 20
 SMALL = 1 << 16
 """Bytes from which on a holder that grows is refused."""
 
+_LARGER = "or save the database and load it with a larger memory_limit"
+COMMIT = f"commit fewer changes at a time, keep fewer rows, drop views, {_LARGER}"
+"""What helps who commits."""
+
+DELETE = f"delete fewer rows at a time, drop views, {_LARGER}"
+"""What helps who commits deletions alone."""
+
+READ = (
+    f"close snapshots, read or change fewer rows at a time (by WHERE, or view.batches()), read fewer columns, {_LARGER}"
+)
+"""What helps who reads, also the rows that a DELETE or UPDATE finds."""
+
 _SHOWN = 4
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
@@ -63,6 +75,7 @@ class Budget:
         self._holders: WeakSet[Holder] = WeakSet()
         self._lock = threading.Lock()
         self.refuses = False
+        self._remedy = COMMIT
         self._passing: dict[str, int] = {}
         self._unseen = 0
 
@@ -71,9 +84,13 @@ class Budget:
         with self._lock:
             self._holders.add(holder)
 
-    def begin(self) -> None:
-        """From now on refuse what would pass the limit."""
-        self._passing, self._unseen = {}, 0
+    def begin(self, remedy: str = COMMIT) -> None:
+        """From now on refuse what would pass the limit.
+
+        Args:
+            remedy: Advice for the message: `COMMIT`, `DELETE` or `READ`.
+        """
+        self._passing, self._unseen, self._remedy = {}, 0, remedy
         self.refuses = self.limit is not None
 
     def end(self) -> None:
@@ -177,15 +194,19 @@ class Budget:
         gc.collect()  # the blocks of views know each other
         return self.total + size <= self.limit
 
-    def refuse(self, size: int, what: str) -> NoReturn:
-        """Refuse memory for which there is no room.
+    def refuse_read(self, size: int, what: str) -> NoReturn:
+        """Refuse memory for rows that are read, for which there is no room.
+
+        Args:
+            size: Bytes.
+            what: The rows, for the message.
 
         Raises:
-            MemoryLimitError: The message says what takes the memory.
+            MemoryLimitError: The message says what takes the memory, and what helps who reads.
         """
-        self._refuse(size, self.total + size, what)
+        self._refuse(size, self.total + size, what, READ)
 
-    def _refuse(self, size: int, total: int, what: str) -> NoReturn:
+    def _refuse(self, size: int, total: int, what: str, remedy: str | None = None) -> NoReturn:
         named = [*self._parts(), *self._passing.items()]
         rest = self.total - sum(bytes_ for _, bytes_ in named)
         if rest > 0:
@@ -194,8 +215,7 @@ class Budget:
         listed = ", ".join(f"{name} with {shown_bytes(bytes_)}" for name, bytes_ in largest)
         msg = (
             f"memory_limit is {shown_bytes(self.limit or 0)}, and with {shown_bytes(size)} for {what} the database "
-            f"would take {shown_bytes(total)}; largest are {listed or 'none'}; commit fewer changes at a time, keep "
-            "fewer rows, drop views, or save the database and load it with a larger memory_limit"
+            f"would take {shown_bytes(total)}; largest are {listed or 'none'}; {remedy or self._remedy}"
         )
         raise MemoryLimitError(msg)
 

@@ -13,6 +13,7 @@ from livejoin.database.lineage.found import Why, WhyNot, values_text
 from livejoin.database.lineage.missing import SHOWN, missing
 from livejoin.database.lineage.narrowing import Reader
 from livejoin.errors import ReadError
+from livejoin.state.budget import READ
 
 if TYPE_CHECKING:
     from livejoin.database.reading import Row
@@ -57,7 +58,7 @@ def _explaining(view: View, limit: int, scan: bool) -> Iterator[Explainer]:
     names = {name: one.name for name, one in contents.views.items()}
     contents.start_changing()
     try:
-        contents.budget.begin()
+        contents.budget.begin(READ)
         yield Explainer(Reader(contents, view._options, scan), limit, names)
     finally:
         contents.end_changing()

@@ -28,6 +28,7 @@ from livejoin.plan.query_plan import plan_query
 from livejoin.query.bound_query import Query
 from livejoin.schema import SqlType, Table
 from livejoin.sql import Pins, bind_query, names_read, pins_of
+from livejoin.state.budget import READ
 
 Answer: TypeAlias = tuple[pa.Table, tuple[SqlType, ...]]
 
@@ -144,7 +145,7 @@ class _Asker:
         refuse_dropped(contents, query)
         contents.start_changing()
         try:
-            contents.budget.begin()
+            contents.budget.begin(READ)
             graph = contents.graph
             node = graph.add(planned.plan, Choices("auto", False, options.statistics, ASKED_ONCE))
             graph.show(node, ASKED_ONCE, False, None)

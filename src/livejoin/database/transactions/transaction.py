@@ -55,6 +55,7 @@ from livejoin.dataflow.graph import selections
 from livejoin.dataflow.node import Node
 from livejoin.errors import ChangeFormatError, LivejoinError, MemoryLimitError, ViolationError
 from livejoin.schema.now import NOW
+from livejoin.state.budget import COMMIT, DELETE
 from livejoin.state.table import Staged
 from livejoin.words import Words
 
@@ -247,7 +248,7 @@ def run(
         names = plan.names
         static_change = plan.has_static and any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
         graph.prepare(plan.path, static_change)
-        contents.budget.begin()
+        contents.budget.begin(_remedy(contents, changes))
         inputs = [_encode(contents, planned, *one) for planned, one in zip(plan.tables, changes, strict=True)]
         for place, given in enumerate(inputs):
             if given.batch.given is not None:
@@ -439,6 +440,13 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
     except MemoryLimitError:
         contents.seen.is_due = True  # so that the next commit forgets what only this one brought
         raise
+
+
+def _remedy(contents: Contents, changes: Sequence[tuple[ChangeBatch, Words]]) -> str:
+    """What helps where there is no room for changes."""
+    if contents.budget.limit is None:
+        return COMMIT
+    return DELETE if all((batch.weights < 0).all() for batch, _ in changes) else COMMIT
 
 
 def _generated(contents: Contents, batch: ChangeBatch, words: Words, whole: Flags) -> Words:

@@ -289,7 +289,7 @@ class Images:
         image, budget = link.image, self.contents.budget
         if image is not None and image.nbytes >= SMALL and not budget.has_room(0):
             link.image = None
-            budget.refuse(image.nbytes, f"the rows of {name!r} at a version")
+            budget.refuse_read(image.nbytes, f"the rows of {name!r} at a version")
 
     def _refuse_before(self, name: str, shape: Shape) -> None:
         """Refuse to copy rows for which there is no room; called with the lock held.
@@ -303,7 +303,7 @@ class Images:
             return
         size = int(WORD_BYTES * view._kept.size() * max(1, len(shape.types)))
         if size >= SMALL and not contents.budget.has_room(size):
-            contents.budget.refuse(
+            contents.budget.refuse_read(
                 size,
                 f"the rows of {name!r} at a version (count(), sample() and lookup() read few as long as it has not "
                 "changed, and so does view.batches())",

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from livejoin.database.versions.images import Images
     from livejoin.database.versions.shape import Shape
 
+KEEP = "view.keep_history(rows=N) keeps what comes from then on"
+"""What helps where there is no history, in the process of the database; a server says what helps its clients."""
+
 
 class Past:
     """The versions of a view that were.
@@ -126,9 +129,6 @@ class Past:
                 )
                 raise ReadError(msg)
             reach = "keeps no history" if oldest is None else f"has a history from version {oldest} on"
-            msg = (
-                f"view {self._name!r} {reach}, and cannot be read as of version {version}; "
-                "view.keep_history(rows=N) keeps what comes from then on"
-            )
+            msg = f"view {self._name!r} {reach}, and cannot be read as of version {version}; {KEEP}"
             raise ReadError(msg)
         return found

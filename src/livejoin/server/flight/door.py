@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow.flight as fl
 
-from livejoin.server.access import Access, Who
+from livejoin.server.access import UNKNOWN_TOKEN, Access, Who
 
 NAME = "livejoin"
+_NO_TOKEN = "a token is needed, as `authorization: Bearer TOKEN` or as the password; the call has none"
 
 
 class Passed(fl.ServerMiddleware):  # type: ignore[misc]  # pyarrow has no types
@@ -56,16 +57,14 @@ class Door(fl.ServerMiddlewareFactory):  # type: ignore[misc]  # pyarrow has no 
         """Let a call in.
 
         Raises:
-            FlightUnauthenticatedError: The token is missing, or none that is known.
+            FlightUnauthenticatedError: The token is missing, or the server does not know it.
             FlightUnavailableError: There are too many calls.
         """
         del info
         token, is_password = _token(headers)
         who = self._access.who(token)
         if who is None:
-            msg = (
-                "a token is needed, as `authorization: Bearer TOKEN` or as the password, and this is none that is known"
-            )
+            msg = UNKNOWN_TOKEN if token else _NO_TOKEN
             raise fl.FlightUnauthenticatedError(msg)
         if not self._places.acquire(blocking=False):
             msg = f"{self._calls} calls are being answered, as many as may be; ask again"

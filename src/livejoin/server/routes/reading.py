@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from livejoin.changes.convert import convert
 from livejoin.database import View
+from livejoin.database.versions.past import KEEP
 from livejoin.errors import AbsentIndexError, CapacityError, ChangeValueError, ReadError
 from livejoin.plan import Explanation
 from livejoin.plan.explain.forms.rows import as_rows
@@ -185,7 +186,7 @@ def _rows(service: Service, who: Who, kind: str, name: str, given: _Wanted) -> R
             return _some(rows, given, service, at.version, found.types, None)
     view = service.view(name, who)
     if given.version is not None:
-        rows = _with(view.as_of(given.version).to_arrow(), given.get, view.types)
+        rows = _with(_as_of(view, given.version), given.get, view.types)
         return _some(rows, given, service, given.version, view.types, None)
     if given.sample is not None:
         _refuse_many(given.sample, service)
@@ -204,6 +205,22 @@ def _rows(service: Service, who: Who, kind: str, name: str, given: _Wanted) -> R
     except ReadError:  # it keeps no deltas, and changed meanwhile
         version, rows = service.db.version, view.to_arrow()
     return _some(_with(rows, given.get, view.types), given, service, version, view.types, None)
+
+
+def _as_of(view: View, version: int) -> pa.Table:
+    """The rows of a view at a version that was.
+
+    Raises:
+        ReadError: The history does not reach there; the message says what helps over HTTP.
+    """
+    try:
+        return view.as_of(version).to_arrow()
+    except ReadError as error:
+        keep = (
+            f"the server keeps what comes from the first GET /v1/views/{view.name}/changes on, as much as its setting "
+            "`history` says; the program that serves may also call view.keep_history"
+        )
+        raise ReadError(str(error).replace(KEEP, keep)) from error
 
 
 def _looked_up(service: Service, view: View, text: str) -> tuple[pa.Table, int] | None:

@@ -229,14 +229,19 @@ let number = 0;
  *
  * @param {string | Record<string, Row[]>} changes A table's name, or the changes of each table.
  * @param {Row[]} [rows] The changes of the one table; `_change_type` says what each is; without it all are insertions.
- * @param {Place & { onConflict?: "error" | "ignore" | "update" }} [options]
- * @returns {Promise<{ version: number, changes: number, ignored: number, late: number, repeated: boolean }>}
+ * @param {Place & { onConflict?: "error" | "ignore" | "update", onBadRows?: "fail" | "skip" | "dead_letter",
+ *   dryRun?: boolean }} [options] `dryRun` only tries it: the answer has `deltas`, by view, and `violations`.
+ * @returns {Promise<{ version: number, changes: number, ignored: number, late: number, bad_rows?: number,
+ *   repeated?: boolean, dead_letters?: Row[], dry_run?: boolean, deltas?: Record<string, Row[]>, violations?: Row[] }>}
  */
 export async function apply(changes, rows, options = {}) {
   const path = typeof changes === "string" ? `v1/tables/${encodeURIComponent(changes)}` : "v1/commit";
-  const query = options.onConflict ? `?on_conflict=${encodeURIComponent(options.onConflict)}` : "";
+  const query = new URLSearchParams();
+  if (options.onConflict) query.set("on_conflict", options.onConflict);
+  if (options.onBadRows) query.set("on_bad_rows", options.onBadRows);
+  if (options.dryRun) query.set("dry_run", "1");
   const headers = { "Livejoin-Client": client, "Livejoin-Number": String(++number) };
-  return sent(path + query, jsonOf(typeof changes === "string" ? rows : changes), headers, options);
+  return sent(`${path}?${query}`, jsonOf(typeof changes === "string" ? rows : changes), headers, options);
 }
 
 /** @type {(path: string, body: string, headers: Record<string, string>, options: Place) => Promise<any>} */
