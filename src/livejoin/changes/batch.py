@@ -111,7 +111,7 @@ class ChangeBatch:
         """The columns as Arrow."""
         if self.frame is not None:
             given, places = self.frame
-            return given.select(list(places)).rename_columns(self.table.names).cast(self.table.arrow)
+            return given.select(list(places)).rename_columns(self.table.names).cast(self.table.arrow).combine_chunks()
         if self.words is not None:
             lines = zip(self.words, self.table.arrow.types, strict=True)
             return pa.Table.from_arrays([pa.array(line).cast(type_) for line, type_ in lines], schema=self.table.arrow)

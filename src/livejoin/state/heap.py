@@ -10,14 +10,16 @@ M_TRIM_THRESHOLD). A process that frees one large array pays no more; which, is 
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 
 import numpy as np
 
 _LARGEST = 31 << 20  # what is above 32 MiB goes back to the system whatever the threshold
 
 
+@cache
 def keep_freed_memory() -> None:
-    """Let the C library keep up to 64 MiB that are free at the end of its heap; once more changes nothing.
+    """Let the C library keep up to 64 MiB that are free at the end of its heap; done once in a process.
 
     One array is taken and freed. No byte of it is touched, so that it is never in memory.
     """

@@ -34,6 +34,7 @@ _NULLS, _OFFSET, _BUFFERS, _CHILDREN = 8, 16, 40, 48  # bytes from the begin of 
 _POINTER = 8
 _INFINITY = 0x7FF0000000000000  # doubles whose bits without the sign are above it are NaN
 _UNSIGNED = 0x7FFFFFFFFFFFFFFF
+_MOST_BYTES = (1 << 31) - 1  # of strings in a column
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # of eight bytes
 
 
@@ -138,13 +139,13 @@ def _are_plain(bounds: int, data: int, is_large: bool, offset: int, rows: int) -
 
 
 @helper
-def _write_nulls(valid: int, offset: int, rows: int, words: Matrix, line: int, begin: int) -> bool:
-    """Write the word of NULL where a value is; whether there is one."""
-    found = False
+def _write_nulls(valid: int, offset: int, rows: int, words: Matrix, line: int, begin: int) -> int:
+    """Write the word of NULL where a value is; how many are."""
+    found = 0
     for i in range(rows):
         if not _is_there(valid, offset + i):
             words[line, begin + i] = NULL_CODE
-            found = True
+            found += 1
     return found
 
 
@@ -174,8 +175,9 @@ def read_columns(array: int, columns: Matrix, begin: int, words: Matrix) -> int:
         words: int64 of shape (columns, rows); written from there on, in part if the answer is LEFT.
 
     Returns:
-        LEFT where a column that requires values has NULL, a number is too large, is no whole one, or is the one that
-        stands for NULL; else bits, HAS_NULL and HAS_OTHERS.
+        LEFT where a column that requires values has NULL, or not as many as it says, where a number is too large, is no
+        whole one, or is the one that stands for NULL, and of strings of more than 2 GiB; else bits, HAS_NULL and
+        HAS_OTHERS.
     """
     found = 0
     rows = word_at(array)
@@ -185,7 +187,7 @@ def read_columns(array: int, columns: Matrix, begin: int, words: Matrix) -> int:
     for line in range(columns.shape[0]):
         child = word_at(children + _POINTER * columns[line, CHILD])
         buffers, offset = word_at(child + _BUFFERS), shift + word_at(child + _OFFSET)
-        valid = word_at(buffers) if word_at(child + _NULLS) != 0 else 0
+        valid, told = word_at(buffers), word_at(child + _NULLS)
         form, data = columns[line, FORM], word_at(buffers + _POINTER)
         if form == DECIMALS:
             if not _read_decimals(data, valid, offset, rows, columns[line, LIMIT], words, line, begin):
@@ -196,15 +198,18 @@ def read_columns(array: int, columns: Matrix, begin: int, words: Matrix) -> int:
         elif form == TEXTS or form == LARGE_TEXTS:
             for i in range(rows):
                 words[line, begin + i] = 0
+            if form == LARGE_TEXTS and word_at(data + 8 * (offset + rows)) - word_at(data + 8 * offset) > _MOST_BYTES:
+                return LEFT
             if not _are_plain(data, word_at(buffers + 2 * _POINTER), form == LARGE_TEXTS, offset, rows):
                 found |= HAS_OTHERS
         else:
             _read_numbers(form, data, offset, rows, words, line, begin)
             if form == WORDS and _is_reserved(valid, offset, rows, words, line, begin):
                 return LEFT
-        if valid != 0 and _write_nulls(valid, offset, rows, words, line, begin):
-            if columns[line, REQUIRED] == 1:
-                return LEFT
+        nulls = 0 if valid == 0 else _write_nulls(valid, offset, rows, words, line, begin)
+        if (told >= 0 and told != nulls) or (nulls > 0 and columns[line, REQUIRED] == 1):
+            return LEFT
+        if nulls > 0:
             found |= HAS_NULL
         limit = columns[line, LIMIT]
         if form <= BYTES and limit != 0 and not _are_below(limit, rows, words, line, begin):
