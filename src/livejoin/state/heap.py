@@ -21,7 +21,8 @@ _LARGEST = 31 << 20  # what is above 32 MiB goes back to the system whatever the
 def keep_freed_memory() -> None:
     """Let the C library keep up to 64 MiB that are free at the end of its heap; done once in a process.
 
-    One array is taken and freed. No byte of it is touched, so that it is never in memory.
+    One array is taken and freed. No byte of it is touched, so that it is never in memory. A second one would come from
+    the heap, and not from the system.
     """
     with suppress(MemoryError):  # where the addresses of the process are limited, it pays
         np.empty(_LARGEST, np.uint8)
