@@ -74,15 +74,25 @@ class Program:
             ProgramError: It fails; the message has the last line that it wrote.
         """
         command = [*self.command, str(file), *job.arguments(plan)]
-        try:
-            run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit, cwd=_ROOT)
-        except subprocess.TimeoutExpired:
-            return None
-        if run.returncode:
-            said = [line for line in run.stderr.strip().splitlines() if not line.startswith("note: ")]
-            msg = f"{self.name}, {plan}, {job.case}: {(said or ['no message'])[-1]}"
-            raise ProgramError(msg)
-        return read_line(run.stdout)
+        text = printed(f"{self.name}, {plan}, {job.case}", command, limit)
+        return None if text is None else read_line(text)
+
+
+def printed(name: str, command: Sequence[str], limit: float) -> str | None:
+    """What a program prints; None if it takes longer than a limit in seconds.
+
+    Raises:
+        ProgramError: It fails; the message has its name and the last line that it wrote.
+    """
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit, cwd=_ROOT)
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode:
+        said = [line for line in done.stderr.strip().splitlines() if not line.startswith("note: ")]
+        msg = f"{name}: {(said or ['no message'])[-1]}"
+        raise ProgramError(msg)
+    return done.stdout
 
 
 def missing(program: Path, command: str) -> str:

@@ -169,7 +169,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             ours.main(words[3:])
         return found.getvalue()
 
-    monkeypatch.setattr(contest, "_printed", printed)
+    monkeypatch.setattr(contest, "printed", printed)
     monkeypatch.setattr(command, "PROGRAM", tmp_path / "none")
     monkeypatch.setattr(command, "_load_kernels", lambda *_: None)
     monkeypatch.setattr(command, "_MANY", 40)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,11 +17,10 @@ from benchmarks.figures import WrongAnswerError
 from benchmarks.peers.ordered.cases import Case
 from benchmarks.peers.ordered.ours import NULL, words
 from benchmarks.peers.ordered.stream import Changes, content
-from benchmarks.peers.programs import DBSP, ProgramError
+from benchmarks.peers.programs import DBSP, printed
 
 OURS, PEER, FLINK = "livejoin", "DBSP", "Flink"
 Who = tuple[str, str]
-_ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = DBSP / "target" / "release" / "ordered"
 
 
@@ -148,11 +146,11 @@ def run(start: Sequence[str], job: Job, who: Who, expected: Changes, limit: floa
     options = {"query": job.case.name, "plan": who[1], "commit": job.commit, "loaded": job.loaded, "workers": 1}
     given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     name = ", ".join((*who, job.case.name))
-    printed = _printed(name, [*start, str(job.file), str(result), *given], limit)
-    if printed is None:
+    text = printed(name, [*start, str(job.file), str(result), *given], limit)
+    if text is None:
         return None
     compare(name, np.fromfile(result, "<i8").reshape(-1, job.case.columns), expected)
-    return Run(**json.loads(printed))
+    return Run(**json.loads(text))
 
 
 def run_flink(python: str, job: Job, parallelism: int, expected: Changes, limit: float) -> Run | None:
@@ -165,26 +163,13 @@ def run_flink(python: str, job: Job, parallelism: int, expected: Changes, limit:
     with tempfile.TemporaryDirectory(prefix="flink-", dir=job.file.parent) as folder:
         given = ["--query", job.case.name, "--parallelism", str(parallelism), "--points", *map(str, points)]
         start = [python, "-m", "benchmarks.peers.ordered.flink", str(job.file), folder, *given]
-        printed = _printed(name, start, limit)
-        if printed is None:
+        text = printed(name, start, limit)
+        if text is None:
             return None
-        half, whole = (json.loads(line) for line in printed.splitlines() if line.startswith("{"))
+        half, whole = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
         found = _rows_of_csv(Path(whole["result"]))
     compare(name, found, expected)
     return Run(whole["wall"] - half["wall"], whole["processor"] - half["processor"], math.nan, len(found))
-
-
-def _printed(name: str, command: Sequence[str], limit: float) -> str | None:
-    """What a program prints; None if it takes longer than the limit."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit, cwd=_ROOT)
-    except subprocess.TimeoutExpired:
-        return None
-    if done.returncode:
-        said = [line for line in done.stderr.strip().splitlines() if not line.startswith("note: ")]
-        msg = f"{name}: {(said or ['no message'])[-1]}"
-        raise ProgramError(msg)
-    return done.stdout
 
 
 def _rows_of_csv(folder: Path) -> Changes:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from livejoin.changes.source import ARROW_ERRORS, are_sound
+from livejoin.changes.source import are_sound, lies_well
 from livejoin.kernels.values import arrow_columns as k
 from livejoin.schema import CHANGE_TYPE, Column, Kind, Table
 from livejoin.words import NARROW_LIMIT, Words
@@ -86,7 +86,7 @@ def arrow_words(table: Table, frame: pa.Table) -> ArrowWords | None:
     a string.
     """
     layout = _layout_of(table, frame.schema)
-    if layout.columns is None or not _lies_well(frame):
+    if layout.columns is None or not lies_well(frame):
         return None
     for place, kind in layout.views:
         if not are_sound([frame.column(place)]):
@@ -94,7 +94,9 @@ def arrow_words(table: Table, frame: pa.Table) -> ArrowWords | None:
         frame = frame.set_column(place, frame.field(place).with_type(kind), frame.column(place).cast(kind))
     words = np.empty((layout.columns.shape[0], frame.num_rows), np.int64)
     begin = found = 0
-    batches = frame.to_batches()
+    batches = [batch for batch in frame.to_batches() if batch.num_rows]
+    if len(batches) > 1:  # without empty chunks, which Arrow fails to join where they come with an offset
+        frame = pa.Table.from_batches(batches, frame.schema)
     for batch in batches:
         _, array = batch.__arrow_c_array__()  # the struct lives as long as its capsule
         answer = k.read_columns(_pointer(array, _ARRAY), layout.columns, begin, words)
@@ -111,15 +113,6 @@ def arrow_words(table: Table, frame: pa.Table) -> ArrowWords | None:
             return None
         kinds = types.chunk(0) if types.num_chunks == 1 else types.combine_chunks()
     return ArrowWords(words, frame, layout.places, layout.texts, bool(found & k.HAS_NULL), kinds)
-
-
-def _lies_well(frame: pa.Table) -> bool:
-    """Whether all buffers are as long as they should be."""
-    try:
-        frame.validate()
-    except ARROW_ERRORS:
-        return False
-    return True
 
 
 def _layout_of(table: Table, schema: pa.Schema) -> _Layout:
@@ -141,17 +134,14 @@ def _found(table: Table, schema: pa.Schema) -> _Layout:
     if table.retain != "all" or table.generated or sorted(names) != sorted(wanted):
         return _Layout(schema, None, None)
     places = [names.index(name) for name in table.places]
-    forms = [_form(column, schema.types[place]) for column, place in zip(table.columns, places, strict=True)]
+    pairs = [(column, schema.types[place]) for column, place in zip(table.columns, places, strict=True)]
+    forms = [_form(*pair) for pair in pairs]
     if None in forms:
         return _Layout(schema, None, None)
-    limits = [_limit(column, schema.types[place]) for column, place in zip(table.columns, places, strict=True)]
-    lines = zip(places, forms, limits, table.required, strict=True)
+    lines = zip(places, forms, [_limit(*pair) for pair in pairs], table.required, strict=True)
     columns = np.array(list(lines), np.int64).reshape(-1, k.COLUMN_FIELDS)
     texts = [place for place, form in enumerate(forms) if form in (k.TEXTS, k.LARGE_TEXTS)]
-    kinds_of = [column.type.arrow for column in table.columns]
-    views = [
-        (place, kind) for place, kind in zip(places, kinds_of, strict=True) if _VIEWS.get(kind) == schema.types[place]
-    ]
+    views = [(places[text], own) for text in texts if _VIEWS[own := pairs[text][0].type.arrow] == pairs[text][1]]
     return _Layout(schema, columns, kinds, tuple(places), tuple(texts), tuple(views))
 
 

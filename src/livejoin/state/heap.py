@@ -4,7 +4,7 @@ A commit of 10,000 rows takes and frees some megabytes of arrays. The C library 
 its heap back to the system where more than a threshold is free there, and the next commit gets these pages again one by
 one, cleared: a quarter of a millisecond for a megabyte. The threshold begins at 128 KiB, and is twice the largest array
 that the process ever took from the system and freed, up to 64 MiB (``mallopt(3)``, M_MMAP_THRESHOLD and
-M_TRIM_THRESHOLD). A process that frees one large array pays no more; which, is left to chance.
+M_TRIM_THRESHOLD). So whether a process pays that in each commit would depend on whether it once freed a large array.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ def keep_freed_memory() -> None:
     One array is taken and freed. No byte of it is touched, so that it is never in memory. A second one would come from
     the heap, and not from the system.
     """
-    with suppress(MemoryError):  # where the addresses of the process are limited, it pays
+    with suppress(MemoryError):  # there are too few addresses for it: the threshold stays as it is
         np.empty(_LARGEST, np.uint8)

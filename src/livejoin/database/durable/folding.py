@@ -60,16 +60,12 @@ class Folding:
         self.least_bytes = LEAST_BYTES
         self.most_records = log.segment_records
 
-    def begin_at_opening(self) -> None:
-        """As `begin_if_due`, where a close or a kill has left a snapshot undone."""
-        account = self._log.account
-        if account.bytes and (account.bytes >= self.least_bytes or account.records >= self.most_records):
-            self.begin_if_due()
-
     def begin_if_due(self) -> None:
         """Make a snapshot of the complete segments if they are worth it, and none is being made."""
         with self._turn:
             account = self._log.account
+            if not account.bytes or (account.bytes < self.least_bytes and account.records < self.most_records):
+                return
             try:
                 there = self._place.snapshot_bytes()
             except OSError as error:

@@ -243,5 +243,5 @@ def open_log(
         log.sync()
         log.account.epoch = epoch
     contents.attach(log)
-    folding.begin_at_opening()
+    folding.begin_if_due()  # a close or a kill may have left a snapshot undone
     return contents
