@@ -38,6 +38,7 @@ from livejoin.database.transactions.compaction import Passed, Replacement, Seen,
 from livejoin.database.transactions.guard import Guard, open_guard
 from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
 from livejoin.database.transactions.requests import Requests
+from livejoin.database.transactions.trusted import forget_lost
 from livejoin.database.versions.images import Images
 from livejoin.database.versions.links import Links
 from livejoin.database.view import View, ViewOptions
@@ -56,6 +57,7 @@ from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
+from livejoin.state.table_rows import new_table
 from livejoin.words import Words
 
 GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
@@ -269,7 +271,7 @@ class Contents:
             bound_check(table, check)
         for place in table.generated:
             bound_column(table, place)
-        base = BaseTable(table, self.budget)
+        base = new_table(table, self.budget)
         self._is_tidy = False
         try:
             self.catalog.add(table)
@@ -442,6 +444,7 @@ class Contents:
             for name in [name for name in self.tally.analyses if name not in self.views]:
                 del self.tally.analyses[name]
             self.graph.keep((view.name, view._node, view.deltas) for view in self.views.values())
+            forget_lost(self)
             self._is_tidy = True
 
     def readers(self, view: str) -> list[str]:

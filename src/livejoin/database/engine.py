@@ -68,7 +68,7 @@ from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation
 from livejoin.plan.explain.forms.graph import GraphExplanation
 from livejoin.plan.explain.forms.rows import as_rows
-from livejoin.schema import Assertion, Keep, Late, Retain, TableSettings, declared_columns
+from livejoin.schema import Assertion, Deletes, Keep, Late, Retain, TableSettings, declared_columns
 from livejoin.schema.now import NOW, NOW_COLUMN, NOW_RANGE
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
@@ -483,6 +483,7 @@ class Database:
         keep: Keep = "all",
         keep_final: dt.timedelta | None = None,
         append_only: bool = False,
+        deletes: Deletes = "checked",
     ) -> None:
         """Declare a table.
 
@@ -531,6 +532,11 @@ class Database:
                 leave the views, and their deltas say so. It is the least time; by default they stay for ever.
             append_only: Rows are inserted only. Deletions and changes by key are refused, and plans may rest on that. A
                 second row with a key is refused as in any table, or skipped with ``on_conflict="ignore"``.
+            deletes: With ``trusted`` no row is kept: memory grows with the groups that views show, and not with the
+                rows. Each deletion has to be of a row that is there, given whole, as a feed of changes with the old
+                rows has it; keys are not checked either. A deletion that leaves a group with fewer rows than none is
+                refused. Views group the rows by COUNT, SUM, AVG and the like, or read such a view, and are created
+                before the first rows come (docs/tables.md). By default deletions are ``checked``.
 
         Raises:
             SqlError: The columns do not parse.
@@ -542,6 +548,7 @@ class Database:
         settings = TableSettings(
             static=static,
             append_only=append_only,
+            deletes=deletes,
             window_rows=window_rows,
             window_range=window_range,
             sequence_by=sequence_by,

@@ -11,6 +11,7 @@ from livejoin.database.versions.readable import Readable
 from livejoin.database.versions.snapshot import Snapshot
 from livejoin.errors import ReadError
 from livejoin.schema import Table
+from livejoin.state.trusted_table import TrustedTable
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
@@ -71,13 +72,15 @@ class StoredTable(Table, Readable):
         """Rows, counted with multiplicities.
 
         Raises:
-            ReadError: The table was dropped or renamed.
+            ReadError: The table was dropped or renamed, or keeps no rows.
 
         Cost: O(1).
         """
         base = self._contents.tables.get(self.name.lower())
         if base is None:
             raise ReadError(self._gone())
+        if isinstance(base, TrustedTable):
+            raise base.unread()
         return base.total
 
     def __len__(self) -> int:

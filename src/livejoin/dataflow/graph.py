@@ -42,6 +42,7 @@ from livejoin.dataflow.node import Node
 from livejoin.dataflow.path import Passing, Path, path_of
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.static_rows import kept_of_tables
+from livejoin.dataflow.trusted import keeper_of, refuse_unkept
 from livejoin.errors import LivejoinError
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
@@ -76,6 +77,7 @@ from livejoin.search.statistics import Statistics
 from livejoin.state.codec import Codec
 from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
+from livejoin.state.trusted_table import TrustedTable
 from livejoin.words import Words
 
 _PATHS = 1024  # sets of tables of which it is remembered what they reach
@@ -166,8 +168,15 @@ class Graph:
         Args:
             plan: The operator, with all below it.
             choices: How its joins are maintained.
+
+        Raises:
+            UnsupportedQueryError: It needs rows of a table that keeps none.
         """
-        inputs = [self.add(one, choices) for one in plan.below]
+        refuse_unkept(plan, self.tables)
+        return self._add(plan, choices)
+
+    def _add(self, plan: Operator, choices: Choices) -> Node:
+        inputs = [self._add(one, choices) for one in plan.below]
         said = plan.identity(choices.algorithm, choices.adaptive)
         live = not isinstance(plan, AnyJoin) or plan.physical.live
         for key in ((said, True, *inputs), (said, live, *inputs)):
@@ -424,6 +433,11 @@ class Graph:
         if failed:
             self.undo()
 
+    def keepers(self, table: TrustedTable) -> list[Node]:
+        """The blocks that keep all that is left of the rows of a table."""
+        found = ((node, keeper_of(node.plan, self.tables, node.digest)) for node in self.nodes)
+        return [node for node, keeper in found if keeper is not None and keeper.table is table]
+
     def _pays(self, node: Node) -> bool:
         """Whether a block is so large that loading it anew pays for loading those anew that know its ids."""
         return bool(node.block.sizes()[1] >= ROW_BYTES * sum(one.registered for one in node.readers if one.knows_ids))
@@ -457,7 +471,7 @@ class Graph:
             case SetOperator() if plan.is_union_all:
                 return UnionBlock(node.inputs)
             case SetOperator() | AggregateOperator() | TopKOperator() | RankedOperator() | RunningOperator():
-                return StoreBlock(plan, node.inputs, self.codec)
+                return StoreBlock(plan, node.inputs, self.codec, keeper_of(plan, self.tables, node.digest))
             case ThresholdOperator() | ThresholdAggregateOperator() | AsOfOperator():
                 return StoreBlock(plan, node.inputs, self.codec)
             case InequalityAggregateOperator() | InequalityJoinOperator():

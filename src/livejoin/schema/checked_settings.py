@@ -43,6 +43,7 @@ def checked_settings(
         _check_range(table, columns[window.column], window, given)
     mark = None if given.watermark is None else watermark(table, columns, given.watermark)
     _check_watermark(table, given)
+    _check_trusted(table, given)
     if given.keep == "open":
         _check_open(table, mark, primary_key, given)
     elif given.keep_final is not None:
@@ -79,6 +80,8 @@ def _check_value(table: str, option: str, form: Form, value: object) -> None:
             sound, allowed = value in ("skip", "refuse"), "allowed are 'skip' and 'refuse'"
         case Form.ROWS_KEPT:
             sound, allowed = value in ("all", "open"), "allowed are 'all' and 'open'"
+        case Form.DELETES:
+            sound, allowed = value in ("checked", "trusted"), "allowed are 'checked' and 'trusted'"
         case Form.SPAN:
             sound = value is None or (isinstance(value, dt.timedelta) and value > dt.timedelta())
             allowed = "allowed is a timedelta above 0 (in SQL a text such as '1 DAY')"
@@ -156,6 +159,23 @@ def _check_watermark(table: str, given: TableSettings) -> None:
     for stands, what, why in reasons:
         if stands:
             msg = f"table {table!r} has a watermark and {what}: {why}; leave one of the two out"
+            raise SchemaError(msg)
+
+
+def _check_trusted(table: str, given: TableSettings) -> None:
+    """Refuse what would have to know the rows of a table that keeps none."""
+    if given.deletes == "checked":
+        return
+    reasons = (
+        (given.static, "static", "a static table is filled first and read by views that come later"),
+        (given.has_window, "a window", "a window takes out rows that are there"),
+        (given.sequence_by is not None, "sequence_by", "it compares a change with the row that is there"),
+        (given.watermark is not None, "a watermark", "rows of closed windows are looked up in the table"),
+        (given.retain == "used", "retain = 'used'", "no column is kept, whatever views read"),
+    )
+    for stands, what, why in reasons:
+        if stands:
+            msg = f"table {table!r} has deletes = 'trusted' and {what}: {why}; leave one of the two out"
             raise SchemaError(msg)
 
 

@@ -18,6 +18,8 @@ Late = Literal["skip", "refuse"]
 """What becomes of changes that are late: they are skipped and counted, or they are bad rows."""
 Keep = Literal["all", "open"]
 """Which rows of a table with a watermark are kept: all, or those of windows that are not closed."""
+Deletes = Literal["checked", "trusted"]
+"""Whether a deletion is looked up among the rows that are there, or taken at its word, so that no row is kept."""
 Span: TypeAlias = dt.timedelta | int
 
 TOMBSTONES = 100_000
@@ -43,6 +45,8 @@ class Form(Enum):
     """``'skip'`` or ``'refuse'``."""
     ROWS_KEPT = auto()
     """``'all'`` or ``'open'``."""
+    DELETES = auto()
+    """``'checked'`` or ``'trusted'``."""
     SPAN = auto()
     """A length of time: ``'1 DAY'``."""
 
@@ -66,6 +70,8 @@ class TableSettings:
         late: With ``watermark``: the way to treat late changes, ``skip`` or ``refuse``.
         keep: With ``watermark``: the rows that are kept, ``all``; or, with ``open``, those of windows that a view with
             EMIT FINAL has not closed yet, and only such views read the table.
+        deletes: ``checked``: each deletion is looked up among the rows that are there, which are kept. ``trusted``: the
+            source promises that each deletion is of a row that is there, and no row is kept that no view keeps.
         keep_final: With ``keep = "open"``: how long closed windows can be read at least. None if they stay for ever.
     """
 
@@ -79,6 +85,7 @@ class TableSettings:
     watermark: tuple[str, Span] | None = field(default=None, metadata={"form": Form.RANGE})
     late: Late = field(default="skip", metadata={"form": Form.LATE})
     keep: Keep = field(default="all", metadata={"form": Form.ROWS_KEPT})
+    deletes: Deletes = field(default="checked", metadata={"form": Form.DELETES})
     keep_final: dt.timedelta | None = field(default=None, metadata={"form": Form.SPAN})
 
     @property

@@ -182,6 +182,11 @@ class Table:
         return self.settings.append_only
 
     @cached_property
+    def is_trusted(self) -> bool:
+        """Whether deletions are taken at their word and no row is kept, as ``deletes`` of `TableSettings` says."""
+        return self.settings.deletes == "trusted"
+
+    @cached_property
     def window_rows(self) -> int | None:
         """How many rows the window keeps, as in `TableSettings`."""
         return self.settings.window_rows

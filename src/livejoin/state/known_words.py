@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,20 @@ def check_words(codec: Codec, table: Table, values: Words, kept: Collection[int]
                 f"table {table.name!r}, column {column.name!r} ({column.type}), row {row}: the word {int(words[row])} "
                 "stands for no value that may be there; the rows are damaged or from elsewhere"
             )
+            raise StateError(msg)
+
+
+def check_keys(codec: Codec, types: Sequence[SqlType], values: Words) -> None:
+    """Check that every word of some columns is NULL or stands for a value of its type; as `check_words`.
+
+    Raises:
+        StateError: One is not.
+    """
+    for place, (type_, words) in enumerate(zip(types, values, strict=True)):
+        wrong = (words != NULL_CODE) & _foreign(codec, type_, words)
+        if wrong.any():
+            word = int(words[np.argmax(wrong)])
+            msg = f"a group has the word {word} in column {place} ({type_}), which stands for no value; it is damaged"
             raise StateError(msg)
 
 

@@ -113,6 +113,7 @@ class BaseTable:
         late: Changes that were late since the table was made.
         kept: With ``retain = "used"`` the columns of which the rows have values, decided when the first one comes; the
             words of the others are NULL. None keeps all.
+        kept_for: The views that ``kept`` was found for, of a table that keeps no rows.
         renumbered: The ids that the rows had before they got others, from 0 on, the last time; None if they never did,
             or nobody follows them.
     """
@@ -147,6 +148,7 @@ class BaseTable:
         self.watermark: int | None = None
         self.late = 0
         self.kept: frozenset[int] | None = None
+        self.kept_for: object = None
         self.renumbered: Words | None = None
         self._watermark_before: int | None = None
         self._late_after = 0

@@ -19,6 +19,7 @@ from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.state.reserved import zeros
 from livejoin.state.table import BaseTable, Conflict
+from livejoin.state.trusted_table import TrustedTable
 from livejoin.state.window_room import LEAST_QUEUE
 from livejoin.words import NULL_CODE, Words
 
@@ -53,6 +54,7 @@ class TableRows:
         watermark: The largest sequence of a tombstone that was dropped; None if there was none.
         late: Changes that were late.
         kept: With ``retain = "used"`` the columns that the rows have values of; None for all.
+        came: Of a table that keeps no rows: how many changes came.
     """
 
     values: Words
@@ -64,10 +66,18 @@ class TableRows:
     watermark: int | None = None
     late: int = 0
     kept: frozenset[int] | None = None
+    came: int = 0
+
+
+def new_table(table: Table, budget: Budget | None = None) -> BaseTable:
+    """An empty table of a declaration."""
+    return TrustedTable(table, budget) if table.is_trusted else BaseTable(table, budget)
 
 
 def rows_of(base: BaseTable) -> TableRows:
     """The rows of a table. Cost: O(rows log rows), and a copy of them."""
+    if isinstance(base, TrustedTable):
+        return TableRows(np.empty((len(base.table.columns), 0), np.int64), _nothing(), _nothing(), came=base.came)
     ids, weights = base.live_rows()
     arrivals, begin = _nothing(), LEAST_TIME
     if base.table.window_rows is not None:
@@ -123,7 +133,12 @@ def table_of(table: Table, rows: TableRows, budget: Budget | None = None) -> Bas
     Cost: O(rows) expected; memory O(largest id).
     """
     _check(table, rows)
-    base = BaseTable(table, budget)
+    base = new_table(table, budget)
+    if isinstance(base, TrustedTable):
+        if rows.weights.shape[0]:
+            raise _damaged(table, "it has rows, and its deletions are trusted, so that none are kept")
+        base.came = rows.came
+        return base
     base.kept = rows.kept
     if table.window_range is not None:
         base._queue[range_window.W_BEGIN] = rows.begin

@@ -109,6 +109,7 @@ def plain_table(table: Table) -> dict[str, Any]:
         **({"append_only": True} if table.append_only else {}),
         **({} if table.watermark is None else {"watermark": {**asdict(table.watermark), "late": table.late}}),
         **({} if table.keep == "all" else {"keep": table.keep}),
+        **({"deletes": "trusted"} if table.is_trusted else {}),
         **({} if table.keep_final is None else {"keep_final": table.keep_final // _MICROSECOND}),
     }
 
@@ -199,6 +200,7 @@ def _settings(entry: object, columns: Sequence[Column]) -> TableSettings:
         watermark=mark,
         late=late,
         keep=_word_of(entry, "keep", "all"),
+        deletes=_word_of(entry, "deletes", "checked"),
         keep_final=number(entry, "keep_final", 1) * _MICROSECOND if _has(entry, "keep_final") else None,
     )
 

@@ -10,13 +10,17 @@ from livejoin.database.contents import Contents, refuse_large_joins
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.declaration import ViewImage
 from livejoin.database.transactions.retention import refuse_dropped
+from livejoin.database.transactions.trusted import groups_of, trusted_tables
 from livejoin.database.view import ViewOptions
+from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.moving.forms import plan_as
 from livejoin.dataflow.node import Node
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.families.cells.workers import Workers
+from livejoin.plan.operators import AggregateOperator
 from livejoin.state.codec import Codec
-from livejoin.state.known_words import check_words
+from livejoin.state.kept_groups import KeptGroups
+from livejoin.state.known_words import check_keys, check_words
 from livejoin.state.scratch import Scratch
 from livejoin.state.table_rows import rows_of, table_of, with_dense_ids
 
@@ -117,6 +121,9 @@ def add_views(contents: Contents, views: Iterable[ViewImage], load: bool = True)
 
 def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage]) -> None:
     """Give each block its saved plan and state; load a block that has none."""
+    for table in trusted_tables(contents):
+        keepers = [node for node in contents.graph.keepers(table) if node.digest in blocks]
+        table.fold({node.digest: _groups(contents, node, blocks[node.digest]) for node in keepers})
     same: set[Node] = set()
     for node in contents.graph.nodes:
         block = blocks.get(node.digest)
@@ -136,5 +143,18 @@ def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage
         _ = node.block
 
 
+def _groups(contents: Contents, node: Node, block: snapshot.BlockImage) -> KeptGroups | None:
+    """The groups that a snapshot has of a block over rows that no table keeps; None if it has none."""
+    if block.kept is None:
+        return None
+    types = node.types[: node.plan.groups] if isinstance(node.plan, AggregateOperator) else ()
+    values = block.kept["values"]
+    check_keys(contents.codec, types, values[: len(types)])
+    return KeptGroups(values, block.kept["windows"], types)
+
+
 def _block_image(node: Node) -> snapshot.BlockImage:
-    return snapshot.BlockImage(node.digest, node.layout, node.statistics, node.block.arrays())
+    block = node.block
+    is_keeper = isinstance(block, StoreBlock) and block.keeper is not None
+    kept = groups_of(node).arrays() if is_keeper else None
+    return snapshot.BlockImage(node.digest, node.layout, node.statistics, block.arrays(), kept)

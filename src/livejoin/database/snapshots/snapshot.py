@@ -101,12 +101,14 @@ class BlockImage:
         layout: How the state is laid out.
         statistics: The statistics that its join's plan was chosen by.
         arrays: The state; None if the block is to be loaded from the relations below it.
+        kept: Of a block over rows that no table keeps: its groups, as `livejoin.state.kept_groups.KeptGroups.arrays`.
     """
 
     digest: str
     layout: str
     statistics: Statistics
     arrays: Mapping[str, Words] | None
+    kept: Mapping[str, Words] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +201,7 @@ def manifest_text(target: Target, image: Image) -> bytes:
                 "watermark": rows.watermark,
                 "late": rows.late,
                 "kept": None if rows.kept is None else sorted(rows.kept),
+                **({"came": rows.came} if rows.came else {}),
                 "arrays": _write_arrays(target, f"table{i}", {part: getattr(rows, part) for part in _PARTS}),
             }
             for i, (table, rows) in enumerate(image.tables)
@@ -210,6 +213,7 @@ def manifest_text(target: Target, image: Image) -> bytes:
                 "layout": block.layout,
                 "statistics": block.statistics.plain(),
                 "arrays": _write_arrays(target, f"block{i}", block.arrays or {}),
+                **({} if block.kept is None else {"kept": _write_arrays(target, f"groups{i}", block.kept)}),
             }
             for i, block in enumerate(image.blocks)
         ],
@@ -393,12 +397,24 @@ def image_of_manifest(source: Source, manifest: dict[str, Any], with_states: boo
                 value(entry, "layout", str),
                 read_statistics(entry["statistics"], by_name),
                 _state(source, i, entry) if with_states else None,
+                _kept_groups(source, i, entry),
             )
             for i, entry in enumerate(value(manifest, "blocks", list))
         ],
         beside=value(manifest, "beside", dict) if "beside" in manifest else {},
         histories={name: History(limit, base, run) for name, limit, base, run in _histories(source, manifest)},
     )
+
+
+def _kept_groups(source: Source, place: int, entry: dict[str, Any]) -> Mapping[str, Words] | None:
+    """The groups of a block over rows that no table keeps; None of other blocks."""
+    if "kept" not in entry:
+        return None
+    arrays, dimensions = value(entry, "kept", dict), {"values": 2, "windows": 1}
+    return {
+        part: _read_array(source, f"groups{place}.{part}", arrays[part], np.int64, of_part)
+        for part, of_part in dimensions.items()
+    }
 
 
 def _rows(source: Source, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
@@ -410,6 +426,7 @@ def _rows(source: Source, place: int, table: Table, entry: dict[str, Any]) -> Ta
         watermark=watermark,
         late=number(entry, "late"),
         kept=None if entry.get("kept") is None else frozenset(read_positions(entry["kept"], table.columns)),
+        came=number(entry, "came") if "came" in entry else 0,
     )
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from livejoin.catalog import Catalog
+from livejoin.database.transactions.trusted import fold, trusted_tables
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.graph import ROW_BYTES
 from livejoin.kernels.values.chosen import count_positive
@@ -33,6 +34,7 @@ from livejoin.state.codec import Codec, is_coded
 from livejoin.state.recoding import Recoding, is_scattered, recoded
 from livejoin.state.table import BaseTable
 from livejoin.state.table_rows import rows_of, table_of
+from livejoin.state.trusted_table import TrustedTable
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
@@ -235,6 +237,9 @@ def compact(contents: Contents) -> None:
 
 
 def _compact(contents: Contents) -> None:
+    for table in trusted_tables(contents):
+        if table.is_long:
+            _fold(contents, table)
     for base in contents.tables.values():
         base.trim()
         if base.tombstones is not None and base.tombstones.is_sparse:
@@ -253,6 +258,12 @@ def _compact(contents: Contents) -> None:
             recoding = recoded(contents.codec)
             tables = {name: _recoded(base, recoding) for name, base in contents.tables.items()}
             _replace(contents, tables, recoding.codec)
+
+
+def _fold(contents: Contents, table: TrustedTable) -> None:
+    """Let the changes of a table that keeps no rows go; what they brought may be garbage."""
+    values = fold(contents, table)
+    contents.seen.note(Passed(values, values))
 
 
 def install(contents: Contents) -> None:
@@ -356,6 +367,8 @@ def _dense(base: BaseTable) -> BaseTable:
 
 def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
     """The same rows under the same ids, with the words of new dictionaries."""
+    if isinstance(base, TrustedTable):
+        return base.recoded(recoding)
     rows = rows_of(base)
     types = [column.type for column in base.table.columns]
     lines = [recoding.words(type_, line) for type_, line in zip(types, rows.values, strict=True)]
@@ -403,6 +416,9 @@ def _values(contents: Contents) -> int:
 
 def _collect(contents: Contents) -> None:
     """Forget strings and wide decimals that no row uses, and find the columns where rows may leave garbage."""
+    for table in trusted_tables(contents):
+        if table.changes:  # what was copied is then what the blocks have, which say what they use
+            _fold(contents, table)
     codec, decimals = contents.codec, [np.empty(0, np.int64)]
     marks = np.zeros(codec.issued, np.bool_)
     few, many, per_row = 0, dict[str, frozenset[int]](), 0

@@ -1,9 +1,9 @@
-"""Tables with ``retain = "used"``: which columns of their rows are kept.
+"""Tables with ``retain = "used"``, or that keep no rows: which columns of their rows are kept, or read.
 
 A column is kept if a view reads it, or if the table needs it: for its keys, the order of its changes or its window.
 Every other column is NULL in all rows, so that its values take no time and no room in the dictionaries. Law: the rows
 of a table are the multiset of their kept columns, and all rows keep the same columns. So the columns are chosen when
-the first row comes into an empty table.
+the first row comes into an empty table. Of a table that keeps no rows they are the columns that views read now.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 def kept_columns(contents: Contents, table: Table) -> Collection[int] | None:
     """The columns to keep of rows that come now; None for all. Cost: O(views) for an empty table, else O(1)."""
-    if table.retain == "all":
+    if table.retain == "all" and not table.is_trusted:
         return None
     base = contents.tables[table.name.lower()]
-    if base.rows == 0:
+    if base.rows == 0 and not (table.is_trusted and base.kept_for is contents.views):
         kept = {column for column in range(len(table.columns)) if table.needs(column)}
         for view in contents.views.values():
             kept |= view._query.used_columns().get(table.name, set())
-        base.kept = frozenset(kept)
+        base.kept, base.kept_for = frozenset(kept), contents.views
     return base.kept
 
 

@@ -79,6 +79,35 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
         raise ChangeError(msg, batch.table.name)
 
 
+def refuse_looking(table: Table, on_conflict: OnConflict) -> None:
+    """Refuse an ``on_conflict`` for which the rows of a table would have to be known, of one that keeps none.
+
+    Raises:
+        ChangeFormatError: It is such.
+    """
+    if on_conflict != "error":
+        msg = (
+            f"on_conflict is {on_conflict!r}, and the table has deletes = 'trusted': its rows are not kept, so that "
+            "nobody knows which changes conflict; leave on_conflict out, and give deletions of rows that are there"
+        )
+        raise ChangeFormatError(msg, table.name)
+
+
+def refuse_by_key(batch: ChangeBatch) -> None:
+    """Refuse changes by key of a table that keeps no rows, and those of rows that are not given whole.
+
+    Raises:
+        ChangeFormatError: There are such changes.
+    """
+    if batch.by_key or batch.given is not None:
+        msg = (
+            "a change goes by the key, or leaves columns out, and the table has deletes = 'trusted': its rows are not "
+            "kept, so that the row that it means is not known; give each row whole, and of an update the old row too, "
+            "as update_preimage and update_postimage"
+        )
+        raise ChangeFormatError(msg, batch.table.name)
+
+
 def refuse_leaving(batch: ChangeBatch) -> None:
     """Refuse changes by which a row may leave an append-only table: plans rest on it that none does.
 

@@ -34,7 +34,9 @@ from livejoin.database.transactions.staging import (
     Granularity,
     OnConflict,
     TableInput,
+    refuse_by_key,
     refuse_leaving,
+    refuse_looking,
     refuse_replacing,
     refuse_static,
     select_brought,
@@ -107,9 +109,14 @@ def read_any(
         if batches and any(batch.table.name == table.name for batch in batches):
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
+        if table.is_trusted:
+            refuse_looking(table, on_conflict)
         goes_by = "given" if table.append_only else by_key
         defaults = defaults_of(table) if table.has_defaults else NO_DEFAULTS
-        batches.append(read_changes(table, data, needs_sequence, goes_by, intake, defaults))
+        batch = read_changes(table, data, needs_sequence, goes_by, intake, defaults)
+        if table.is_trusted:
+            refuse_by_key(batch)
+        batches.append(batch)
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
         for batch in batches:
             if batch.table.append_only and batch.table.primary_key:
@@ -431,7 +438,8 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
         return batch.written()
     if batch.words is not None and not batch.texts:
         return batch.words
-    kept = None if batch.table.retain == "all" else kept_columns(contents, batch.table)
+    keeps_all = batch.table.retain == "all" and not batch.table.is_trusted
+    kept = None if keeps_all else kept_columns(contents, batch.table)
     try:
         if batch.words is not None:
             contents.codec.encode_texts(batch.text_columns(), batch.words, fresh)

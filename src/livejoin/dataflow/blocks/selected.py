@@ -24,6 +24,7 @@ from livejoin.families.sizes import MAX_COUNT, whole_sum
 from livejoin.plan.operators import SelectedOperator
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
+from livejoin.state.trusted_table import Changes, TrustedTable
 from livejoin.words import Words
 
 _ROW_BYTES = 16  # an id and a multiplicity
@@ -104,9 +105,27 @@ class SelectedBlock(Stateless):
             for rows, weights in self._given.combinations(capacity):
                 yield _of_rows(rows), weights
             return
-        ids, weights = self._tables[self._name].live_rows()
+        table = self._tables[self._name]
+        if isinstance(table, TrustedTable):
+            yield from _of_changes(table, capacity)
+            return
+        ids, weights = table.live_rows()
         for begin in range(0, ids.shape[0], capacity):
             yield self._of_ids(ids[begin : begin + capacity]), weights[begin : begin + capacity]
+
+
+def _of_changes(table: TrustedTable, capacity: int) -> Iterator[tuple[Columns, Words]]:
+    """The changes that a table keeps in the place of rows, with their weights."""
+
+    def of_some(changes: Changes, begin: int) -> Columns:
+        def words(columns: Words, places: Words | None) -> Words:
+            return changes.columns_of(columns, slice(begin, begin + capacity) if places is None else begin + places)
+
+        return words
+
+    for changes in table.changes:
+        for begin in range(0, changes.weights.shape[0], capacity):
+            yield of_some(changes, begin), changes.weights[begin : begin + capacity]
 
 
 def _of_rows(rows: Rows) -> Columns:

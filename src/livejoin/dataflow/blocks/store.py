@@ -11,8 +11,10 @@ from livejoin.dataflow.blocks.block import Change, InputRelation, RowChange, Wan
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.store_access import store_access
+from livejoin.dataflow.stores.aggregate import AggregateStore
 from livejoin.dataflow.stores.store import StoreOperator, make_store, used_words
 from livejoin.dataflow.stores.top_k import TopKStore
+from livejoin.dataflow.trusted import Keeper
 from livejoin.dataflow.watching.group_keys import GroupKeys, group_keys
 from livejoin.dataflow.watching.watch import Part
 from livejoin.errors import CapacityError
@@ -21,6 +23,7 @@ from livejoin.kernels.values.chosen import count_positive
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.state.fullness import Fullness
+from livejoin.state.kept_groups import KeptGroups
 from livejoin.words import Words
 
 _MOST_COPIES = 1 << 60  # that a store is loaded with; what it counts has 62 bits
@@ -33,11 +36,15 @@ class StoreBlock:
         plan: The store's operator.
         inputs: The relations that it reads; one may stand there several times.
         codec: The database's codec.
+        keeper: Where its rows come from if no table keeps them, so that its groups are all that is left of them.
     """
 
-    def __init__(self, plan: StoreOperator, inputs: Sequence[InputRelation], codec: Codec) -> None:
+    def __init__(
+        self, plan: StoreOperator, inputs: Sequence[InputRelation], codec: Codec, keeper: Keeper | None = None
+    ) -> None:
         self._group = group_keys(plan)
-        self._store = make_store(plan, codec, inputs)
+        self._store = make_store(plan, codec, inputs, keeper is not None)
+        self._keeper = keeper
         self._inputs = inputs
         self._codec = codec
         self._last: list[Delta] = []
@@ -54,6 +61,8 @@ class StoreBlock:
             for side, delta in enumerate(self._last):
                 self._store.load(side, delta)
         self._note(self._last, 1)
+        if self._keeper is not None and isinstance(self._store, AggregateStore):
+            self._keeper.check(self._store, self._codec)
         if wanted.watch is not None and self._group is not None:
             wanted.watch.note_keys(self._keys(self._group, change))
         return change
@@ -70,11 +79,26 @@ class StoreBlock:
             self._store.fill(lambda capacity: self._counted(self._inputs[0].combinations(capacity)))
             self._held = self._store.rows
         else:
+            if self._keeper is not None and (kept := self._keeper.groups()) is not None:
+                self._groups().bring(kept)
             for side, one in enumerate(self._inputs):
                 for rows, weights in self._counted(one.combinations(BATCH)):
                     self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
                     self._held += weights.shape[0]
         self._fullness.note(self._held)
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """As given."""
+        return self._keeper
+
+    def kept(self) -> KeptGroups:
+        """The groups of rows that no table keeps. Cost: O(groups)."""
+        return self._groups().kept()
+
+    def _groups(self) -> AggregateStore:
+        assert isinstance(self._store, AggregateStore), "what is kept of such rows are groups"
+        return self._store
 
     @staticmethod
     def _counted(batches: Batches) -> Batches:

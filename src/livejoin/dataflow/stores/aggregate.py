@@ -19,6 +19,7 @@ from livejoin.dataflow.stores.aggregate_checks import check
 from livejoin.dataflow.stores.aggregate_plan import AggregatePlan
 from livejoin.dataflow.stores.aggregate_rows import one_word_each, result_rows
 from livejoin.errors import CapacityError, StateError
+from livejoin.kernels.groups import kept as kept_groups
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
 from livejoin.kernels.groups import maintain as kernel
@@ -29,6 +30,7 @@ from livejoin.schema import Kind
 from livejoin.state.addressed import Addressed
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
+from livejoin.state.kept_groups import KeptGroups
 from livejoin.words import NULL_CODE, Words
 
 OUTPUT_GROUPS = 1 << 15  # touched groups a call of the kernel, and words of their lists
@@ -139,6 +141,49 @@ class AggregateStore:
                 out = self._enough(out)
         return np.concatenate(found)
 
+    @property
+    def unsound(self) -> Rows | None:
+        """Of a signed plan a group, as the row of its results, that the last changes left as that of no rows."""
+        group = int(self.arena.words[g.H_UNSOUND])
+        return self.rows_of(np.array([group])) if group else None
+
+    def kept(self) -> KeptGroups:
+        """The groups as words that stand alone; of sums alone. Cost: O(groups)."""
+        p = self.plan.words
+        lines = self.plan.groups + 1 + int(p[g.P_KEY]) - g.RECORD
+        groups, windows = [np.empty((lines, 0), np.int64)], [np.empty(0, np.int64)]
+        output, listed, slot = np.empty((lines, OUTPUT_GROUPS), np.int64), np.empty(OUTPUT_GROUPS, np.int64), 0
+        while slot >= 0:
+            slot = kept_groups.write_kept(self._line, slot, output, listed)
+            groups.append(output[:, : self.arena.words[g.H_OUT]].copy())
+            windows.append(listed[: self.arena.words[g.H_LISTED]].copy())
+            listed = self._enough(listed)
+        types = self.plan.types[: self.plan.groups]
+        return KeptGroups(np.concatenate(groups, axis=1), np.concatenate(windows), types)
+
+    def bring(self, kept: KeptGroups) -> None:
+        """Take groups that stand alone into a store without groups.
+
+        Raises:
+            StateError: They are none of this plan, or the numbers of one are those of no rows.
+
+        Cost: O(groups).
+        """
+        p, values = self.plan.words, kept.values
+        state = self.arena.words
+        state[_CURSOR] = state[g.H_LISTED] = 0
+        status = kept_groups.UNSOUND
+        if values.shape[0] == self.plan.groups + 1 + int(p[g.P_KEY]) - g.RECORD:
+            status = NEED_SPACE
+        while status == NEED_SPACE:
+            status = kept_groups.bring_kept(self._line, values, kept.windows)
+            if status == NEED_SPACE:
+                self.arena.grow()
+        if status != DONE or self.arena.words[g.H_LISTED] != kept.windows.shape[0]:
+            msg = "the groups that were kept are not those of rows; they are damaged or from elsewhere"
+            raise StateError(msg)
+        self.arena.words[_CURSOR] = 0
+
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
         return self.arena.sizes()
@@ -177,7 +222,7 @@ class AggregateStore:
             versions = versions.copy()
         changes = values, weights, versions
         state = self.arena.words
-        state[_CURSOR] = 0
+        state[_CURSOR] = state[g.H_UNSOUND] = 0
         status, listed = NEED_SPACE, 0
         while status != DONE:
             state = self.arena.words

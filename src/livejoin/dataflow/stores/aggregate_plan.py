@@ -46,6 +46,7 @@ _RESERVES = (
 )
 _PAIRS = (g.SUM_WIDE, g.SQUARES_WIDE)
 _PLAIN = (g.COUNT, g.SUM, g.SUM_WIDE, g.TRUE)
+_ADDED = (*_PLAIN, g.SQUARES, g.SQUARES_WIDE, g.DOUBLE_SUM, g.DOUBLE_SQUARES, *_POWERS, g.BITS)
 _ORDERED = ("min", "max", "mode", "array_agg")
 _NUMBERS = ("integer", "decimal", "double")
 _INTERVALS = ("interval", "months")
@@ -167,8 +168,13 @@ class AggregatePlan:
         return self.groups + int(self.words[g.P_WORDS])
 
 
+def values_needed(types: Sequence[SqlType], calls: Sequence[AggregateCall]) -> list[AggregateCall]:
+    """The aggregates that keep values of their rows, and not only sums of them."""
+    return [call for call in calls if not all(one.kind in _ADDED and not one.distinct for one in _needs(call, types))]
+
+
 def aggregate_plan(
-    types: Sequence[SqlType], groups: int, calls: Sequence[AggregateCall], is_global: bool
+    types: Sequence[SqlType], groups: int, calls: Sequence[AggregateCall], is_global: bool, is_signed: bool = False
 ) -> AggregatePlan:
     """The plan of an aggregation.
 
@@ -177,6 +183,7 @@ def aggregate_plan(
         groups: How many of them, the first ones, are the group.
         calls: The aggregates.
         is_global: Whether there is no GROUP BY.
+        is_signed: Whether rows may leave before they come inside of a version.
 
     Raises:
         UnsupportedQueryError: A function that is not defined for its argument's type.
@@ -216,6 +223,7 @@ def aggregate_plan(
     header[g.P_ROW_KEY] = g.GROUPS_HEADER
     header[g.P_SCRATCH] = g.GROUPS_HEADER + groups
     header[g.P_WORK] = g.GROUPS_HEADER + groups + result_words
+    header[g.P_SIGNED] = int(is_signed)
     work = g.WORK if any(need.kind in _POWERS for need in wanted) else 0
     parts = [header, np.arange(groups), *accumulators, *results]
     return AggregatePlan(

@@ -102,13 +102,14 @@ AnyStore: TypeAlias = (
 """The stores that there are, each a `Store`; those of groups that other rows are added up for are `AggregateStore`s."""
 
 
-def make_store(plan: StoreOperator, codec: Codec, inputs: Sequence[Scanned]) -> AnyStore:
+def make_store(plan: StoreOperator, codec: Codec, inputs: Sequence[Scanned], is_signed: bool = False) -> AnyStore:
     """The store of an operator.
 
     Args:
         plan: The operator.
         codec: The database's codec.
         inputs: The relations that it reads.
+        is_signed: Whether rows may leave groups before they come inside of a version.
 
     Raises:
         UnsupportedQueryError: A column of lists is to be compared, or an aggregate is not defined for its argument.
@@ -117,7 +118,8 @@ def make_store(plan: StoreOperator, codec: Codec, inputs: Sequence[Scanned]) -> 
         case SetOperator():
             return SetOperationStore(plan.operation, plan.all, codec, plan.types)
         case AggregateOperator():
-            return AggregateStore(aggregate_plan(plan.input.types, plan.groups, plan.calls, plan.is_global), codec)
+            what_is = (plan.input.types, plan.groups, plan.calls, plan.is_global, is_signed)
+            return AggregateStore(aggregate_plan(*what_is), codec)
         case TopKOperator():
             (below,) = inputs
             return TopKStore(plan.keys, plan.limit, plan.offset, codec, plan.types, below.combinations)

@@ -31,7 +31,8 @@ H_PAIR = H_LAST + 1  # touched groups given out by the current `maintain`
 H_OUT = H_PAIR + 1  # rows and words of lists written by the current call
 H_LISTED = H_OUT + 1
 H_NEED = H_LISTED + 1  # words of the lists that the next touched group has
-H_PATH = H_NEED + 1  # scratch: a path in a tree
+H_UNSOUND = H_NEED + 1  # a group of a signed plan whose rows make no multiset; 0 if there is none
+H_PATH = H_UNSOUND + 1  # scratch: a path in a tree
 H_TERM = H_PATH + 32  # scratch: what a row adds
 H_LEFT = H_TERM + 8  # scratch: magnitudes
 H_RIGHT = H_LEFT + 72
@@ -70,7 +71,8 @@ P_ROW_KEY = 13  # where in the arena the current row's key is
 P_SCRATCH = 14  # where in the arena a group's results are
 P_PLAIN = 15  # begin of the accumulators that are added to in blocks of rows, which end with the list
 P_WORK = 16  # where in the arena the work space of moments is
-PLAN = 17
+P_SIGNED = 17  # 1: rows may leave before they come (`livejoin.kernels.groups.signed`)
+PLAN = 18
 
 BLOCK = 256
 """Rows whose groups are found before the plain accumulators are added to, one accumulator after the other."""

@@ -15,6 +15,7 @@ from livejoin.kernels.groups.lists import class_for, keep_lists, release_lists, 
 from livejoin.kernels.groups.ordered_index import words_of, write, write_seconds
 from livejoin.kernels.groups.output import emit_group, write_results
 from livejoin.kernels.groups.results import render
+from livejoin.kernels.groups.signed import is_sound, settle_signed
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.join.ahead import AHEAD, BEYOND
 from livejoin.kernels.memory.arena import allocate, release, words
@@ -115,7 +116,13 @@ def _untouch(m: Arena, p: Plan, block: int, emit: bool) -> None:
         release_lists(m, p, block + g.T_RESULTS)
     release(m, block, p[g.P_TOUCH_CLASS])
     m[group + g.R_TOUCH] = 0
-    settle(m, p, group)
+    if p[g.P_SIGNED] == 1:
+        settle_signed(m, p, group)
+        if not is_sound(m, p, group):
+            m[g.H_UNSOUND] = group
+            return
+    else:
+        settle(m, p, group)
     if m[group + g.R_ROWS] == 0 and p[g.P_GLOBAL] == 0:
         remove(m, g.H_DIRECTORY, group, p[g.P_KEY], p[g.P_GROUPS])
 

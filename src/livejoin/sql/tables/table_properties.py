@@ -13,7 +13,7 @@ from typing import Any, assert_never, get_args
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
-from livejoin.schema import Form, Keep, Late, Retain, Span, TableSettings, form_of, options
+from livejoin.schema import Deletes, Form, Keep, Late, Retain, Span, TableSettings, form_of, options
 from livejoin.shown import meant
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.window_range import parse_range
@@ -65,6 +65,8 @@ def _value(name: str, part: exp.Property, source: Source) -> Any:
             return _word(part, get_args(Late), source)
         case Form.ROWS_KEPT:
             return _word(part, get_args(Keep), source)
+        case Form.DELETES:
+            return _word(part, get_args(Deletes), source)
         case Form.SPAN:
             return _span(part, source)
         case _:
