@@ -33,6 +33,7 @@ from livejoin.database.slow_commits import SlowestCommits
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.assertions import refuse_violated
+from livejoin.database.transactions.backfill import NOTHING, offering, plain_rows
 from livejoin.database.transactions.commit_plan import CommitPlan
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard, open_guard
@@ -372,7 +373,14 @@ class Contents:
         """The queries of the views, by name in lower case."""
         return {name: view._query for name, view in self.views.items()}
 
-    def add_view(self, name: str, query: Query, options: ViewOptions, load: bool = True) -> View:
+    def add_view(
+        self,
+        name: str,
+        query: Query,
+        options: ViewOptions,
+        load: bool = True,
+        backfill: Mapping[str, pa.Table] = NOTHING,
+    ) -> View:
         """Plan a view and add the blocks that it needs; after an error nothing of the view is there.
 
         Args:
@@ -380,20 +388,24 @@ class Contents:
             query: The view's query.
             options: How the view is maintained.
             load: Whether the view's blocks are loaded; if not, the caller brings their states.
+            backfill: The rows of tables that keep none, as `rows_given` of
+                `livejoin.database.transactions.backfill` gives them.
         """
         plan = plan_query(query, options.statistics, options.deltas, options.algorithm, self.workers.threads)
         self.start_changing()
         try:
             self.budget.begin()
-            node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
-            self.graph.show(node, name, options.deltas, options.statistics.preprocessing_limit)
-            view = View(name, query, options, node, self.graph, open_guard(), self.tally, self.images)
+            with offering(self, backfill):
+                node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
+                self.graph.show(node, name, options.deltas, options.statistics.preprocessing_limit)
+                view = View(name, query, options, node, self.graph, open_guard(), self.tally, self.images)
+                if load:
+                    _ = node.block
             if load:
-                _ = node.block
                 refuse_violated(view, "mend what is there, or create it with WARN, which shows the rows")
             view._guard = self.guard
             if self.log is not None:
-                body = plain(plain_view(view.image))
+                body = plain(plain_view(view.image) | plain_rows(backfill))
                 self.log.append(CREATE_VIEW, self.version, body, lambda: name.lower() in self.views)
             self.views = {**self.views, name.lower(): view}
         finally:

@@ -574,6 +574,7 @@ class Database:
         allow_product: bool = False,
         preprocessing_limit: int | None = None,
         replace: bool = False,
+        backfill: Mapping[str, object] | None = None,
     ) -> View:
         """Maintain a query from now on. Over filled tables the view is loaded first, in O(base rows).
 
@@ -609,16 +610,20 @@ class Database:
             replace: If there is a view of this name, give it this query, in one commit (docs/durable.md says which
                 deltas that has). Views that read it go on with the new result. ``execute`` of CREATE OR REPLACE
                 VIEW gives the commit.
+            backfill: The rows of tables with ``deletes="trusted"``, by the tables' names, as ``{"events": rows}``. Such
+                a table keeps no rows, so a view that is created after some came has to be told all that are there now.
+                Nobody checks that.
 
         Raises:
             SqlError: The query has an error or cannot be maintained; the message gives the position.
-            SchemaError: The name is taken, there is no such algorithm, or a column is not kept (``retain``); with
-                ``replace``, the query does not fit views that read this one, or reads it itself.
+            SchemaError: The name is taken, there is no such algorithm, a column is not kept (``retain``), or the rows
+                of a table are not kept (``deletes``) and not given; with ``replace``, the query does not fit views that
+                read this one, or reads it itself.
             ExpressionError: A predicate fails on rows that are there.
             PreprocessingLimitError: A static bag has more rows than ``preprocessing_limit``.
         """
         settings = ViewSettings(deltas, statistics, algorithm, adaptive, allow_product, preprocessing_limit)
-        return views.create_view(self._contents, name, sql_of(sql), settings, replace)
+        return views.create_view(self._contents, name, sql_of(sql), settings, replace, backfill)
 
     @alone
     def stats(self) -> dict[str, Any]:

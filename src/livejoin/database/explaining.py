@@ -11,7 +11,6 @@ from livejoin.database.arguments import check_changes, check_limit, check_switch
 from livejoin.database.contents import Contents
 from livejoin.database.statements.views import ViewSettings
 from livejoin.dataflow.measured import samples_of_log
-from livejoin.dataflow.trusted import refuse_unkept
 from livejoin.families.registry import check_algorithm
 from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.describing.query import Present
@@ -20,7 +19,7 @@ from livejoin.plan.explain.effects.figures import Figures
 from livejoin.plan.explain.suggestions.not_null import with_not_null
 from livejoin.plan.explain.suggestions.supposed import Supposed, supposing
 from livejoin.plan.explain.suggestions.worth import verdict_of, with_what_helps
-from livejoin.plan.query_plan import plan_query, refuse_cells
+from livejoin.plan.query_plan import refuse_cells
 from livejoin.query.bound_query import Query
 from livejoin.sql import bind_query
 
@@ -45,11 +44,8 @@ def explain_query(
     catalog, queries = _supposing(contents, suppose) if suppose else (contents.catalog, contents.queries)
     query = bind_query(sql, catalog, queries, allow_product)
     known = contents.known(query, settings.statistics, check_limit(settings.preprocessing_limit))
-    threads = contents.workers.threads
-    if any(table.is_trusted for table in catalog):
-        refuse_unkept(plan_query(query, known, deltas, algorithm, threads), contents.tables)
     changes = _read(contents, log) if log else None
-    present = contents.graph.present(query)
+    threads, present = contents.workers.threads, contents.graph.present(query)
     if changes:
         present = replace(present, samples={**samples_of_log(query, changes), **present.samples})
     if suppose:

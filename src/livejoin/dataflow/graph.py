@@ -42,7 +42,7 @@ from livejoin.dataflow.node import Node
 from livejoin.dataflow.path import Passing, Path, path_of
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.static_rows import kept_of_tables
-from livejoin.dataflow.trusted import keeper_of, refuse_unkept
+from livejoin.dataflow.trusted import keeper_of
 from livejoin.errors import LivejoinError
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
@@ -168,15 +168,8 @@ class Graph:
         Args:
             plan: The operator, with all below it.
             choices: How its joins are maintained.
-
-        Raises:
-            UnsupportedQueryError: It needs rows of a table that keeps none.
         """
-        refuse_unkept(plan, self.tables)
-        return self._add(plan, choices)
-
-    def _add(self, plan: Operator, choices: Choices) -> Node:
-        inputs = [self._add(one, choices) for one in plan.below]
+        inputs = [self.add(one, choices) for one in plan.below]
         said = plan.identity(choices.algorithm, choices.adaptive)
         live = not isinstance(plan, AnyJoin) or plan.physical.live
         for key in ((said, True, *inputs), (said, live, *inputs)):
@@ -480,7 +473,7 @@ class Graph:
                 limit = partial(self._limit, node)
                 return BagBlock(plan, self.tables, node.inputs, self.codec, self._workers, limit)
             case StoredOperator():
-                return StoredBlock(node.inputs[0], plan.name, self.codec)
+                return StoredBlock(node.inputs[0], plan.name, self.codec, keeper_of(plan, self.tables, node.digest))
             case _:
                 assert_never(plan)
 

@@ -22,6 +22,7 @@ from livejoin.plan import operators
 from livejoin.plan.annotation import annotation_of, number_of_results
 from livejoin.plan.equal_atoms import Counted, with_counts
 from livejoin.plan.join_planner import JoinPlanner
+from livejoin.plan.kept_rows import adds_up, is_of_one_table, with_kept_rows
 from livejoin.plan.operators import (
     AggregateOperator,
     AnnotatedOperator,
@@ -78,6 +79,7 @@ def lower_query(root: Relation, by: JoinPlanner, live: bool) -> Operator:
     def is_kept(rows: Project) -> bool:
         return _threshold(rows, by) is not None
 
+    root = with_kept_rows(root)
     if by.thresholds:
         root = with_rows_in_time(root, is_kept)
     if not by.restricts:
@@ -138,22 +140,28 @@ def lower(relation: Relation, by: JoinPlanner, live: bool) -> Operator:
             assert_never(relation)
 
 
-def _below(relation: Relation, by: JoinPlanner) -> Operator:
+def _below(relation: Relation, by: JoinPlanner, passes: bool = False) -> Operator:
     """The operators for a relation that a store reads, so that its rows are not read but where they change.
 
     Rows of one relation go into the store as they are (docs/decisions/0030): a join of one atom needs no records.
+
+    Args:
+        relation: The relation.
+        by: How its joins are maintained.
+        passes: Whether the store keeps all that has to be kept of rows that their table does not keep.
     """
     match relation:
         case Join() if len(relation.query.atoms) == 1:
-            return _selected(relation, by)
+            return _selected(relation, by, passes)
         case Project():
             if threshold := _threshold(relation, by):
                 return _shown(threshold, by)
-            return _inequality_rows(relation, by) or _computed(relation, _below(relation.input, by))
+            return _inequality_rows(relation, by) or _computed(relation, _below(relation.input, by, passes))
         case Repeated():
-            return operators.RepeatedOperator(_below(relation.input, by), relation.count)
+            return operators.RepeatedOperator(_below(relation.input, by, passes), relation.count)
         case SetOperation(kind="union", all=True):
-            return SetOperator("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
+            sides = (_below(relation.left, by, passes), _below(relation.right, by, passes))
+            return SetOperator("union", True, sides, relation.types)
         case _:
             return lower(relation, by, True)
 
@@ -282,9 +290,12 @@ def _each(not_summed: str) -> str:
     return f"each pair is made: {not_summed}" if not_summed else ""
 
 
-def _selected(join: Join, by: JoinPlanner) -> SelectedOperator:
-    """The rows of a join of one atom, as they change."""
-    return SelectedOperator(join.query, join.types, tuple(_below(one.relation, by) for one in join.inputs))
+def _selected(join: Join, by: JoinPlanner, passes: bool = False) -> Operator:
+    """The rows of a join of one atom, as they change; kept here if neither their table nor the store above does."""
+    inputs = tuple(_below(one.relation, by, passes) for one in join.inputs)
+    rows = SelectedOperator(join.query, join.types, inputs)
+    table = join.query.atoms[0].table
+    return StoredOperator(rows, f"rows of {table.name}") if table.is_trusted and not (inputs or passes) else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +311,8 @@ def _leaf(join: Join, query: ConjunctiveQuery, by: JoinPlanner, live: bool) -> _
     """A query over the atoms of a join, compiled, with the relations that it reads, bags among them."""
     plan = by.plan(query)
     physical = plan.compile(live)
-    given = [JoinInput(one.table, StoredOperator(_below(one.relation, by), one.table.name)) for one in join.inputs]
+    below = [_below(one.relation, by, is_of_one_table(one.relation)) for one in join.inputs]
+    given = [JoinInput(one.table, StoredOperator(b, one.table.name)) for one, b in zip(join.inputs, below, strict=True)]
     bags: list[JoinInput] = []
     for derived in plan.derived:
         program, partition = by.rows(derived)
@@ -388,7 +400,7 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
     if checked := _checked(relation.input, by, once, pairs if isinstance(pairs, str) else ""):
         source = checked
     elif not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
-        source = _below(relation.input, by)
+        source = _below(relation.input, by, adds_up(relation))
     elif by.powers and (power := power_of(relation, relation.input)):
         return _powered(relation, relation.input, power, by)
     else:
@@ -404,7 +416,7 @@ def _aggregate(relation: Aggregate, by: JoinPlanner, live: bool) -> Operator:
 
 def _powered(relation: Aggregate, join: Join, power: Power, by: JoinPlanner) -> Operator:
     """A count of the results of a join of equal atoms: the numbers of rows with equal columns, to a power, added up."""
-    inputs = tuple(_below(one.relation, by) for one in join.inputs)
+    inputs = tuple(_below(one.relation, by, is_of_one_table(one.relation)) for one in join.inputs)
     columns = tuple(power.query.atoms[0].table.columns[ref.column] for ref in power.query.head)
     types = tuple(column.type for column in columns)
     selected = SelectedOperator(power.query, types, inputs, power.aliases)

@@ -100,7 +100,7 @@ def counted_rows(query: ConjunctiveQuery, position: int, columns: list[int]) -> 
     """Some columns of an atom's rows that pass and have no NULL there: such a row joins nothing."""
     atom = query.atoms[position]
     declared = atom.table.columns
-    there = [_is_not_null(declared[column], column) for column in columns if declared[column].nullable]
+    there = [is_not_null(declared[column], column) for column in columns if declared[column].nullable]
     predicate = conjunction([*([] if atom.predicate is None else [atom.predicate]), *there])
     names = tuple(atom.variables[atom.columns.index(column)] for column in columns)
     one = replace(atom, columns=tuple(columns), variables=names, predicate=predicate)
@@ -108,7 +108,8 @@ def counted_rows(query: ConjunctiveQuery, position: int, columns: list[int]) -> 
     return ConjunctiveQuery(query.sql, (one,), tuple(ColumnRef(0, c) for c in columns), outputs)
 
 
-def _is_not_null(column: Column, position: int) -> Expression:
+def is_not_null(column: Column, position: int) -> Expression:
+    """A condition that a column of a table has a value."""
     is_null = Call("is_null", (Field(position, column.type),), BOOLEAN)
     return Expression(f"{column.name} IS NOT NULL", Call("not", (is_null,), BOOLEAN))
 

@@ -37,6 +37,10 @@ Function = Literal[
 ]
 LISTS: tuple[Function, ...] = ("array_agg", "list_by")
 """The functions whose results are lists."""
+_ADDED: tuple[Function, ...] = (
+    *("count", "sum", "avg", "var_pop", "var_samp", "covar_pop", "covar_samp", "moment_3", "moment_4"),
+    *("bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"),
+)
 _OF_SETS: tuple[Function, ...] = ("min", "max", "min_by", "max_by", "bool_and", "bool_or", "bit_and", "bit_or")
 
 
@@ -75,6 +79,11 @@ class AggregateCall:
     def arrow(self) -> pa.DataType:
         """The Arrow type of the result."""
         return pa.list_(self.type.arrow) if self.function in LISTS else self.type.arrow
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the result follows from sums and counts over the rows of its group, of which each adds its part."""
+        return not self.distinct and self.function in _ADDED
 
     @property
     def ignores_copies(self) -> bool:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from livejoin.errors import ReadError, SchemaError, StateError
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
-from livejoin.state.kept_groups import KeptGroups
+from livejoin.state.kept import Kept
 from livejoin.state.recoding import Recoding
 from livejoin.state.table import BaseTable, Staged
 from livejoin.words import NULL_CODE, Words
@@ -84,12 +84,14 @@ class TrustedTable(BaseTable):
 
     Attributes:
         came: Changes that came since the table was made.
+        offered: The rows that are there, for a view that is made now; None at all other times.
     """
 
     def __init__(self, table: Table, budget: Budget | None = None) -> None:
         super().__init__(table, budget)
         self.came = 0
-        self._truth: tuple[Mapping[str, KeptGroups | None], tuple[Changes, ...]] = ({}, ())
+        self.offered: Changes | None = None
+        self._truth: tuple[Mapping[str, Kept | None], tuple[Changes, ...]] = ({}, ())
         self._pending: Changes | None = None
         self._events = np.empty(0, np.int64)
 
@@ -99,12 +101,17 @@ class TrustedTable(BaseTable):
         return self._truth[1]
 
     @property
+    def scanned(self) -> tuple[Changes, ...]:
+        """The changes that a block is loaded from, beside what it kept."""
+        return self.changes if self.offered is None else (self.offered,)
+
+    @property
     def is_long(self) -> bool:
         """Whether the changes take as much as the groups, so that these should be copied."""
         kept = sum(one.nbytes for one in self._truth[0].values() if one is not None)
         return sum(one.nbytes for one in self.changes) > max(kept, 8 * _FEW * len(self.table.columns))
 
-    def groups_of(self, digest: str) -> KeptGroups | None:
+    def kept_of(self, digest: str) -> Kept | None:
         """The groups that a store begins with, before the changes; None for none.
 
         Args:
@@ -116,19 +123,22 @@ class TrustedTable(BaseTable):
         groups, changes = self._truth
         if digest in groups:
             return groups[digest]
+        if self.offered is not None:
+            return None
         if self.came:
             msg = (
                 f"table {self.table.name!r} has deletes = 'trusted', so that its rows are not kept, and {self.came:,} "
-                "changes came before this view, which cannot know of them; create the views of such a table before "
-                "its first rows come, read a view that was there, or fill another table with this view from the source"
+                "changes came before this view, which cannot know of them. Give it the rows that are there now, "
+                f"create_view(..., backfill={{{self.table.name!r}: rows}}); or read a view that was there; or create "
+                "the views of such a table before its first rows come"
             )
             raise SchemaError(msg)
         self._truth = {**groups, digest: None}, changes
         return None
 
-    def fold(self, groups: Mapping[str, KeptGroups | None]) -> int:
+    def fold(self, groups: Mapping[str, Kept | None]) -> int:
         """Take copies of the groups of all stores as they are, so that the changes go; how many these were."""
-        folded = sum(one.weights.shape[0] for one in self.changes)
+        folded: int = sum(one.weights.shape[0] for one in self.changes)
         self._truth = groups, ()
         return folded
 

@@ -40,7 +40,8 @@ def fold(place: Place, before: int, parent: int | None = None) -> None:
             return
         image = image_of(found.contents, found.contents.extra)
         views = list(found.views.values())
-        image = replace(image, views=views, beside=found.beside(before), histories=found.histories)
+        kept = [replace(block, arrays={}) for block in image.blocks if block.kept is not None]
+        image = replace(image, views=views, blocks=kept, beside=found.beside(before), histories=found.histories)
         place.write_snapshot(image, before)
 
 

@@ -23,7 +23,6 @@ from livejoin.database.durable.lock import KNOWN, Lock, take_lock
 from livejoin.database.durable.log import Log, Pace, Segment, number_of
 from livejoin.database.durable.places import LOG, SNAPSHOTS, FolderPlace, Place, remove_before
 from livejoin.database.durable.recovery import Damage, Recovered, cut_off, read_snapshot, replay
-from livejoin.database.snapshots.image import add_views
 from livejoin.database.snapshots.snapshot import is_there
 from livejoin.errors import StateError, StorageError
 from livejoin.state.files import Folder
@@ -78,7 +77,7 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
             _refuse_without_log(path, lock)
         found, segment, epoch = _recovered(path, empty, damaged)
         try:
-            add_views(found.contents, list(found.views.values()))
+            found.add_views()
         except BaseException:
             segment.file.close()
             raise

@@ -1,8 +1,9 @@
 """What a folder's snapshot and log hold, made again.
 
 The tables are those of the snapshot, to which the records behind it are applied in order; views are only remembered,
-and loaded from the tables at the end. Law: a database that is opened has the version, the rows, the windows and the
-declarations of the last record that is whole, and that is at least the last one that was told to be durable.
+and loaded from the tables at the end. Where a table keeps no rows, the views follow the log. Law: a database that is
+opened has the version, the rows, the windows and the declarations of the last record that is whole, and that is at
+least the last one that was told to be durable.
 
 A record that is torn at the end of the log is what a crash leaves of a call that never returned: it is cut off.
 Anything else that is no record, or does not fit to what is there, is damage, and refused with what is left.
@@ -14,7 +15,7 @@ import json
 import logging
 import struct
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -29,12 +30,14 @@ from livejoin.database.durable.history import Held, History, Piece, Told
 from livejoin.database.durable.log import Account, Segment, Segments, number_of, segment_name, start_segment
 from livejoin.database.durable.places import Place
 from livejoin.database.snapshots.declaration import ViewImage, number, read_table, read_view, value
-from livejoin.database.snapshots.image import restored
+from livejoin.database.snapshots.image import add_views, restored
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.alter_columns import replay_alter
 from livejoin.database.transactions.altered_table import Altered
+from livejoin.database.transactions.backfill import read_rows
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.requests import Requests
+from livejoin.database.transactions.trusted import trusted_tables
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.state.files import Folder
 
@@ -49,7 +52,7 @@ class Recovered:
     """What a folder holds; mutable.
 
     Args:
-        contents: The tables and the user's values; no views yet.
+        contents: The tables and the user's values; views only where a table keeps no rows.
         account: The account of what the log has said.
         views: The views by name in lower case, each behind those that it reads.
         tables: The tables' names in lower case, by their numbers.
@@ -94,6 +97,7 @@ class Recovered:
                 self.account.numbers[name] = place
                 self.account.next_number = max(self.account.next_number, place + 1)
                 self.tables[place] = name
+                self._bring_views()
             case bodies.DROP_TABLE:
                 contents.drop_table(contents.catalog[self.tables.pop(number(_json(record), "number"))])
             case bodies.ALTER_TABLE:
@@ -104,14 +108,19 @@ class Recovered:
             case bodies.ALTER_COLUMNS:
                 self._alter_columns(_json(record))
             case bodies.CREATE_VIEW:
-                view = read_view(_json(record), {table.name.lower(): table for table in contents.catalog})
+                entry = _json(record)
+                view = read_view(entry, {table.name.lower(): table for table in contents.catalog})
                 self.views[view.name.lower()] = view
+                if self._is_live:
+                    add_views(contents, [view], backfill=read_rows(entry))
             case bodies.HISTORY:
                 self._keep_history(record)
             case bodies.REPLACE_VIEW:
                 self._replace_view(record)
             case bodies.DROP_VIEWS:
-                for name in value(_json(record), "views", list):
+                gone = value(_json(record), "views", list)
+                self._take_out(gone)
+                for name in gone:
                     del self.views[name]
                     self.histories.pop(name, None)
             case bodies.KEEP:
@@ -123,6 +132,29 @@ class Recovered:
             case _:
                 msg = f"a record of kind {record.kind}, which this version of livejoin does not know"
                 raise ValueError(msg)
+
+    @property
+    def _is_live(self) -> bool:
+        """Whether views have to follow the log: what they keep of some tables is all that is left of the rows."""
+        return any(True for _ in trusted_tables(self.contents))
+
+    def _take_out(self, names: Iterable[str]) -> None:
+        """Take views out that follow the log, by name in lower case, and those that read them."""
+        there = [name for name in names if name in self.contents.views]
+        if there:
+            self.contents.drop_views({*there, *(one.lower() for name in there for one in self.contents.readers(name))})
+
+    def _bring_views(self) -> None:
+        """Let all views follow the log that do not, if they have to."""
+        if self._is_live:
+            self.add_views()
+
+    def add_views(self) -> None:
+        """Add the views that are only remembered."""
+        there = self.contents.views
+        add_views(self.contents, [view for name, view in self.views.items() if name not in there])
+        if list(there := self.contents.views) != list(self.views):
+            self.contents.views = {name: there[name] for name in self.views}
 
     def _alter_columns(self, entry: dict[str, Any]) -> None:
         contents, table = self.contents, read_table(value(entry, "table", dict))
@@ -142,6 +174,7 @@ class Recovered:
         names = {one.lower() for one in table.names} ^ {one.lower() for one in old.names}
         renamed = None if was == table.name else was
         found = Altered(table, sources, names=frozenset(names), others=others, was=renamed)
+        self._take_out(name for name, view in contents.views.items() if view._reads_table(was))
         replay_alter(contents, found, words)
         if renamed is not None:
             self.tables[place] = table.name.lower()
@@ -154,6 +187,7 @@ class Recovered:
                 msg = f"a view {view.name!r} that is not there"
                 raise ValueError(msg)
             self.views[view.name.lower()] = view
+        self._bring_views()
 
     def _replace_view(self, record: Record) -> None:
         contents = self.contents
@@ -165,7 +199,9 @@ class Recovered:
         if len(rest) + len(readers) + 1 != len(self.views) or record.version != contents.version + 1:
             msg = f"a view {view.name!r} that takes the place of none, or at version {contents.version}"
             raise ValueError(msg)
+        self._take_out([name])
         self.views = {**rest, name: view, **{one: self.views[one] for one in readers}}
+        self._bring_views()
         for one in value(entry, "ended", list) if "ended" in entry else ():
             del self.histories[one]
         for one in value(entry, "restarted", list) if "restarted" in entry else ():
@@ -234,7 +270,10 @@ def read_snapshot(place: Place, empty: Contents) -> tuple[Recovered, int]:
     image = place.snapshot()
     if image is None:
         return Recovered(empty, Account(uuid.uuid4().hex, {})), 1
-    contents = restored(replace(image, views=(), blocks=()), empty.workers, empty.memory_limit, empty.scratch)
+    if not any(table.is_trusted for table, _ in image.tables):
+        image = replace(image, blocks=())
+    tables_alone = image if image.blocks else replace(image, views=())
+    contents = restored(tables_alone, empty.workers, empty.memory_limit, empty.scratch)
     contents.extra = dict(image.extra)
     try:
         numbers = {str(name): int(place) for name, place in value(image.beside, "numbers", dict).items()}

@@ -14,7 +14,6 @@ from livejoin.database.durable.lease import Lease
 from livejoin.database.durable.log import Log, Pace, Segment, TakenOverError
 from livejoin.database.durable.places import StorePlace
 from livejoin.database.durable.recovery import Damage, Recovered, read_snapshot, replay
-from livejoin.database.snapshots.image import add_views
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.state.objects import Objects, check_creates_once
 
@@ -79,7 +78,7 @@ def _opened(objects: Objects, taken: Lease, empty: Contents, pace: Pace) -> Cont
             if isinstance(error, Damage):
                 raise error.error(str(place.segments)) from error.__cause__
             raise
-    add_views(found.contents, list(found.views.values()))
+    found.add_views()
     log = Log(objects.name, chain, segment, found.account, pace)
     log.segment_records = SEGMENT_RECORDS
     taken.say(found.account.identity)

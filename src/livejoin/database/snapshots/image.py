@@ -6,20 +6,22 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from livejoin.database.contents import Contents, refuse_large_joins
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.declaration import ViewImage
+from livejoin.database.transactions.backfill import NOTHING
 from livejoin.database.transactions.retention import refuse_dropped
-from livejoin.database.transactions.trusted import groups_of, trusted_tables
+from livejoin.database.transactions.trusted import kept_of, trusted_tables
 from livejoin.database.view import ViewOptions
-from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.moving.forms import plan_as
 from livejoin.dataflow.node import Node
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.families.cells.workers import Workers
-from livejoin.plan.operators import AggregateOperator
+from livejoin.plan.operators import AggregateOperator, StoredOperator
 from livejoin.state.codec import Codec
-from livejoin.state.kept_groups import KeptGroups
+from livejoin.state.kept import Kept
 from livejoin.state.known_words import check_keys, check_words
 from livejoin.state.scratch import Scratch
 from livejoin.state.table_rows import rows_of, table_of, with_dense_ids
@@ -91,13 +93,19 @@ def restored(
     return contents
 
 
-def add_views(contents: Contents, views: Iterable[ViewImage], load: bool = True) -> None:
+def add_views(
+    contents: Contents,
+    views: Iterable[ViewImage],
+    load: bool = True,
+    backfill: Mapping[str, pa.Table] = NOTHING,
+) -> None:
     """Add views as they were declared, each behind those that it reads.
 
     Args:
         contents: The database's contents.
         views: The views.
         load: Whether their blocks are loaded; else the caller brings their states.
+        backfill: The rows of tables that keep none, as for `Contents.add_view`.
 
     Raises:
         LivejoinError: A view cannot be there.
@@ -116,7 +124,7 @@ def add_views(contents: Contents, views: Iterable[ViewImage], load: bool = True)
             kept.assertion,
             kept.begins,
         )
-        contents.add_view(kept.name, query, options, load)
+        contents.add_view(kept.name, query, options, load, backfill)
 
 
 def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage]) -> None:
@@ -143,18 +151,21 @@ def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage
         _ = node.block
 
 
-def _groups(contents: Contents, node: Node, block: snapshot.BlockImage) -> KeptGroups | None:
+def _groups(contents: Contents, node: Node, block: snapshot.BlockImage) -> Kept | None:
     """The groups that a snapshot has of a block over rows that no table keeps; None if it has none."""
     if block.kept is None:
         return None
-    types = node.types[: node.plan.groups] if isinstance(node.plan, AggregateOperator) else ()
-    values = block.kept["values"]
+    types = node.types[: node.plan.groups] if isinstance(node.plan, AggregateOperator) else node.types
+    values, beside = block.kept["values"], block.kept["beside"]
     check_keys(contents.codec, types, values[: len(types)])
-    return KeptGroups(values, block.kept["windows"], types)
+    if isinstance(node.plan, StoredOperator) and (values.shape != (len(types), beside.shape[0]) or (beside < 1).any()):
+        msg = "the rows that were kept do not fit how often each is there; they are damaged or from elsewhere"
+        raise StateError(msg)
+    return Kept(values, beside, types)
 
 
 def _block_image(node: Node) -> snapshot.BlockImage:
     block = node.block
-    is_keeper = isinstance(block, StoreBlock) and block.keeper is not None
-    kept = groups_of(node).arrays() if is_keeper else None
-    return snapshot.BlockImage(node.digest, node.layout, node.statistics, block.arrays(), kept)
+    kept = kept_of(node)
+    arrays = None if kept is None else kept.arrays()
+    return snapshot.BlockImage(node.digest, node.layout, node.statistics, block.arrays(), arrays)

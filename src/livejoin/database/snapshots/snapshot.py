@@ -101,7 +101,7 @@ class BlockImage:
         layout: How the state is laid out.
         statistics: The statistics that its join's plan was chosen by.
         arrays: The state; None if the block is to be loaded from the relations below it.
-        kept: Of a block over rows that no table keeps: its groups, as `livejoin.state.kept_groups.KeptGroups.arrays`.
+        kept: Of a block over rows that no table keeps: its groups, as `livejoin.state.kept.Kept.arrays`.
     """
 
     digest: str
@@ -410,7 +410,7 @@ def _kept_groups(source: Source, place: int, entry: dict[str, Any]) -> Mapping[s
     """The groups of a block over rows that no table keeps; None of other blocks."""
     if "kept" not in entry:
         return None
-    arrays, dimensions = value(entry, "kept", dict), {"values": 2, "windows": 1}
+    arrays, dimensions = value(entry, "kept", dict), {"values": 2, "beside": 1}
     return {
         part: _read_array(source, f"groups{place}.{part}", arrays[part], np.int64, of_part)
         for part, of_part in dimensions.items()

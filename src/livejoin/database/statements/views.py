@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from livejoin.database.arguments import check_limit, check_name, check_switch
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
 from livejoin.database.transactions.assertions import VIOLATIONS
+from livejoin.database.transactions.backfill import rows_given
 from livejoin.database.transactions.replace_view import bound_in_place, replace_view
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.transactions.sealing import (
@@ -49,15 +51,26 @@ def settings_of(view: View, allow_product: bool = False) -> ViewSettings:
     return ViewSettings(options.deltas, given, options.algorithm, options.adaptive, allow_product, limit)
 
 
-def create_view(contents: Contents, name: str, sql: str, settings: ViewSettings, replace: bool = False) -> View:
+def create_view(
+    contents: Contents,
+    name: str,
+    sql: str,
+    settings: ViewSettings,
+    replace: bool = False,
+    backfill: Mapping[str, object] | None = None,
+) -> View:
     """As `livejoin.Database.create_view`."""
     check_switch(replace, "replace")
+    rows = {} if backfill is None else rows_given(contents, backfill)
+    if rows and replace:
+        msg = "replace and backfill are both given; create another view with the backfill, and drop the old one"
+        raise SchemaError(msg)
     if replace and isinstance(name, str) and name.lower() in contents.views:
         replace_query(contents, name, sql, settings)
         return contents.views[name.lower()]
     try:
         query, options = asked_of_view(contents, name, sql, settings)
-        view = contents.add_view(name, query, options)
+        view = contents.add_view(name, query, options, backfill=rows)
         if view.begins is not None:
             logger.info("view %r: %s", name, where_it_begins(view))
         return view

@@ -28,6 +28,7 @@ from livejoin.database.transactions.guard import open_guard
 from livejoin.database.transactions.journal import refuse_in_subscriber
 from livejoin.database.transactions.readers_fit import other_columns, reads_refused, same_columns, with_reasons
 from livejoin.database.transactions.replace_view import in_its_place
+from livejoin.database.transactions.trusted import refuse_remaking
 from livejoin.database.view import View
 from livejoin.dataflow.graph import Choices
 from livejoin.dataflow.node import Node
@@ -69,6 +70,9 @@ def alter_columns(contents: Contents, name: str, change: ColumnChange) -> None:
         refuse_without_rows(table, "its views could not be made anew for other columns or another name")
     found = altered(contents, table, change)
     if found is not None:
+        reading = [view.name for view in contents.views.values() if view._reads_table(name)]
+        above = [reader for one in reading for reader in contents.readers(one)]
+        refuse_remaking(contents, [*reading, *above], f"drop it, alter {table.name!r}, and create it with backfill")
         _alter(contents, found)
 
 

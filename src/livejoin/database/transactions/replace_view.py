@@ -28,6 +28,7 @@ from livejoin.database.transactions.compaction import OtherViews, Replacement
 from livejoin.database.transactions.guard import open_guard
 from livejoin.database.transactions.journal import deliver, letters, refuse_in_subscriber
 from livejoin.database.transactions.readers_fit import other_columns, reads_refused, same_columns, with_reasons
+from livejoin.database.transactions.trusted import refuse_remaking
 from livejoin.database.versions.links import Stepped
 from livejoin.database.view import KEYS, View, ViewOptions
 from livejoin.dataflow.deltas.view_delta import TableDelta, ViewDelta
@@ -130,6 +131,7 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
     if contents.is_telling:
         refuse_in_subscriber(contents)
     old = contents.views[name.lower()]
+    refuse_remaking(contents, [name, *contents.readers(name)], "create another view with backfill, and drop this one")
     queries = _queries(contents, old, query)
     version = contents.version + 1
     before = dict[str, pa.Table]()

@@ -5,11 +5,13 @@ Law: a copy changes nothing that anybody reads. It is one assignment, between tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from livejoin.dataflow.blocks.store import StoreBlock
-from livejoin.state.kept_groups import KeptGroups
+from livejoin.dataflow.blocks.stored import StoredBlock
+from livejoin.errors import SchemaError
+from livejoin.state.kept import Kept
 from livejoin.state.trusted_table import TrustedTable
 
 if TYPE_CHECKING:
@@ -30,15 +32,38 @@ def fold(contents: Contents, table: TrustedTable) -> int:
 
     Cost: O(groups).
     """
-    groups = {node.digest: groups_of(node) for node in contents.graph.keepers(table)}
+    groups = {node.digest: kept_of(node) for node in contents.graph.keepers(table)}
     return (1 + table.coded) * table.fold(groups)
 
 
-def groups_of(node: Node) -> KeptGroups:
-    """The groups of a block that keeps all that is left of the rows of a table."""
+def kept_of(node: Node) -> Kept | None:
+    """What a block keeps of the rows of a table that keeps none; None of other blocks. Cost: O(what is kept)."""
     block = node.block
-    assert isinstance(block, StoreBlock), "what is kept of such rows are groups"
-    return block.kept()
+    if isinstance(block, (StoreBlock, StoredBlock)) and block.keeper is not None:
+        return block.kept()
+    return None
+
+
+def refuse_remaking(contents: Contents, views: Iterable[str], what: str) -> None:
+    """Refuse to make views anew that read tables that keep no rows.
+
+    Args:
+        contents: The database's contents.
+        views: The views, by name.
+        what: What would make them anew, and what does it otherwise.
+
+    Raises:
+        SchemaError: One of them does.
+    """
+    names = [table.table.name for table in trusted_tables(contents)]
+    for view in (contents.views[name.lower()] for name in views) if names else ():
+        for name in names:
+            if view._reads_table(name):
+                msg = (
+                    f"view {view.name!r} reads table {name!r}, which has deletes = 'trusted' and keeps no rows, from "
+                    f"which it could be made anew: {what}"
+                )
+                raise SchemaError(msg)
 
 
 def forget_lost(contents: Contents) -> None:

@@ -123,7 +123,7 @@ def _of_changes(table: TrustedTable, capacity: int) -> Iterator[tuple[Columns, W
 
         return words
 
-    for changes in table.changes:
+    for changes in table.scanned:
         for begin in range(0, changes.weights.shape[0], capacity):
             yield of_some(changes, begin), changes.weights[begin : begin + capacity]
 

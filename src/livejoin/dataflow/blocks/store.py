@@ -23,7 +23,7 @@ from livejoin.kernels.values.chosen import count_positive
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.state.fullness import Fullness
-from livejoin.state.kept_groups import KeptGroups
+from livejoin.state.kept import Kept
 from livejoin.words import Words
 
 _MOST_COPIES = 1 << 60  # that a store is loaded with; what it counts has 62 bits
@@ -44,7 +44,7 @@ class StoreBlock:
     ) -> None:
         self._group = group_keys(plan)
         self._store = make_store(plan, codec, inputs, keeper is not None)
-        self._keeper = keeper
+        self.keeper = keeper
         self._inputs = inputs
         self._codec = codec
         self._last: list[Delta] = []
@@ -61,8 +61,8 @@ class StoreBlock:
             for side, delta in enumerate(self._last):
                 self._store.load(side, delta)
         self._note(self._last, 1)
-        if self._keeper is not None and isinstance(self._store, AggregateStore):
-            self._keeper.check(self._store, self._codec)
+        if self.keeper is not None and isinstance(self._store, AggregateStore):
+            self.keeper.check(self._store)
         if wanted.watch is not None and self._group is not None:
             wanted.watch.note_keys(self._keys(self._group, change))
         return change
@@ -79,7 +79,7 @@ class StoreBlock:
             self._store.fill(lambda capacity: self._counted(self._inputs[0].combinations(capacity)))
             self._held = self._store.rows
         else:
-            if self._keeper is not None and (kept := self._keeper.groups()) is not None:
+            if self.keeper is not None and (kept := self.keeper.kept()) is not None:
                 self._groups().bring(kept)
             for side, one in enumerate(self._inputs):
                 for rows, weights in self._counted(one.combinations(BATCH)):
@@ -87,12 +87,7 @@ class StoreBlock:
                     self._held += weights.shape[0]
         self._fullness.note(self._held)
 
-    @property
-    def keeper(self) -> Keeper | None:
-        """As given."""
-        return self._keeper
-
-    def kept(self) -> KeptGroups:
+    def kept(self) -> Kept:
         """The groups of rows that no table keeps. Cost: O(groups)."""
         return self._groups().kept()
 

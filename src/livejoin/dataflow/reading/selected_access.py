@@ -75,4 +75,6 @@ class SelectedAccess(NoAccess):
 
 def _key_among(columns: Set[int], table: Table) -> tuple[int, ...] | None:
     """A key of a table that is among some of its columns, by which its rows are found; None if there is none."""
-    return next((key for key in table.keys if columns >= set(key)), None) if table.retain == "all" else None
+    if table.retain == "used" or table.is_trusted:
+        return None
+    return next((key for key in table.keys if columns >= set(key)), None)

@@ -30,7 +30,7 @@ from livejoin.schema import Kind
 from livejoin.state.addressed import Addressed
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
-from livejoin.state.kept_groups import KeptGroups
+from livejoin.state.kept import Kept
 from livejoin.words import NULL_CODE, Words
 
 OUTPUT_GROUPS = 1 << 15  # touched groups a call of the kernel, and words of their lists
@@ -147,7 +147,7 @@ class AggregateStore:
         group = int(self.arena.words[g.H_UNSOUND])
         return self.rows_of(np.array([group])) if group else None
 
-    def kept(self) -> KeptGroups:
+    def kept(self) -> Kept:
         """The groups as words that stand alone; of sums alone. Cost: O(groups)."""
         p = self.plan.words
         lines = self.plan.groups + 1 + int(p[g.P_KEY]) - g.RECORD
@@ -159,9 +159,9 @@ class AggregateStore:
             windows.append(listed[: self.arena.words[g.H_LISTED]].copy())
             listed = self._enough(listed)
         types = self.plan.types[: self.plan.groups]
-        return KeptGroups(np.concatenate(groups, axis=1), np.concatenate(windows), types)
+        return Kept(np.concatenate(groups, axis=1), np.concatenate(windows), types)
 
-    def bring(self, kept: KeptGroups) -> None:
+    def bring(self, kept: Kept) -> None:
         """Take groups that stand alone into a store without groups.
 
         Raises:
@@ -176,10 +176,10 @@ class AggregateStore:
         if values.shape[0] == self.plan.groups + 1 + int(p[g.P_KEY]) - g.RECORD:
             status = NEED_SPACE
         while status == NEED_SPACE:
-            status = kept_groups.bring_kept(self._line, values, kept.windows)
+            status = kept_groups.bring_kept(self._line, values, kept.beside)
             if status == NEED_SPACE:
                 self.arena.grow()
-        if status != DONE or self.arena.words[g.H_LISTED] != kept.windows.shape[0]:
+        if status != DONE or self.arena.words[g.H_LISTED] != kept.beside.shape[0]:
             msg = "the groups that were kept are not those of rows; they are damaged or from elsewhere"
             raise StateError(msg)
         self.arena.words[_CURSOR] = 0

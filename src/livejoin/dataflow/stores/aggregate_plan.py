@@ -46,7 +46,6 @@ _RESERVES = (
 )
 _PAIRS = (g.SUM_WIDE, g.SQUARES_WIDE)
 _PLAIN = (g.COUNT, g.SUM, g.SUM_WIDE, g.TRUE)
-_ADDED = (*_PLAIN, g.SQUARES, g.SQUARES_WIDE, g.DOUBLE_SUM, g.DOUBLE_SQUARES, *_POWERS, g.BITS)
 _ORDERED = ("min", "max", "mode", "array_agg")
 _NUMBERS = ("integer", "decimal", "double")
 _INTERVALS = ("interval", "months")
@@ -166,11 +165,6 @@ class AggregatePlan:
     def width(self) -> int:
         """Words of a group's key and its results."""
         return self.groups + int(self.words[g.P_WORDS])
-
-
-def values_needed(types: Sequence[SqlType], calls: Sequence[AggregateCall]) -> list[AggregateCall]:
-    """The aggregates that keep values of their rows, and not only sums of them."""
-    return [call for call in calls if not all(one.kind in _ADDED and not one.distinct for one in _needs(call, types))]
 
 
 def aggregate_plan(

@@ -1,7 +1,7 @@
 """Groups as words that stand alone: what is kept of rows that no table keeps, and read back into a store.
 
-A group is a column of words: its key, its rows, and its accumulators in the order of the record. The link of a window is
-written as the first word of the window and its size class, and the window's words stand in a list of their own, one
+A group is a column of words: its key, its rows, and its accumulators in the order of the record. The link of a window
+is written as the first word of the window and its size class, and the window's words stand in a list of their own, one
 window after the other. Nothing of it is an address.
 """
 

@@ -17,7 +17,7 @@ from livejoin.kernels.parameters import Arena, Plan
 @helper
 def is_window(kind: int) -> bool:
     """Whether an accumulator of a kind is the link of a window of words."""
-    found: bool = kind == g.DOUBLE_SUM or kind == g.DOUBLE_SQUARES or (g.PRODUCTS <= kind and kind <= g.FOURTHS)
+    found: bool = kind == g.DOUBLE_SUM or kind == g.DOUBLE_SQUARES or (kind >= g.PRODUCTS and kind <= g.FOURTHS)
     return found
 
 

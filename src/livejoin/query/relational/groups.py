@@ -41,6 +41,11 @@ class SetOperation(DerivedRelation):
     right: Relation
 
     @property
+    def is_union_all(self) -> bool:
+        """Whether it passes the rows of both on."""
+        return self.kind == "union" and self.all
+
+    @property
     def types(self) -> tuple[SqlType, ...]:
         """The types of its columns."""
         return self.left.types
