@@ -42,7 +42,7 @@ from livejoin.dataflow.node import Node
 from livejoin.dataflow.path import Passing, Path, path_of
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.static_rows import kept_of_tables
-from livejoin.dataflow.trusted import keeper_of
+from livejoin.dataflow.trusted import keeper_of, passed
 from livejoin.errors import LivejoinError
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
@@ -184,6 +184,7 @@ class Graph:
             plan = replace(plan, partition=None)
         node = Node(digest, plan, inputs, self._block, replan, choices.algorithm, choices.statistics)
         node.spreading, node.is_timed = spreading, self.threads > 1
+        node.passes = bool(passed(plan, self.tables))
         for one in inputs:
             one.readers.append(node)
         if choices.adaptive and isinstance(plan, AnyJoin):

@@ -90,6 +90,7 @@ class Node:
         pace: Seconds that it took for each change of a base table lately, if there are other threads.
         spent: Processor time of its last changes, if there are.
         rests: Whether its join keeps nothing that only changes of static tables need.
+        passes: Whether it passes on the changes of a table that keeps no rows, so that it has none to be asked for.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class Node:
         self.pace = 0.0
         self.spent = 0.0
         self.rests = True
+        self.passes = False
         self.naming = OfView(self.views)
         self._make = make
         self._replan = replan
@@ -288,7 +290,7 @@ class Node:
             self.spent = clock() - spent
             if self.spreading is not None:
                 self._note(self.spreading, self.spent)
-        if before is not None and change is not None:
+        if before is not None and change is not None and not self.passes:
             self._size = before + change.growth()
         taken = time.perf_counter() - begin
         if taken > _LONG:
@@ -409,6 +411,8 @@ class Node:
 
         Cost: O(1) if it was asked since the last change, or since deltas are enumerated; else as of the block.
         """
+        if self.passes:
+            return 0
         if self._size is None:
             size = self.block.size()
             if isinstance(size, float):
@@ -418,8 +422,8 @@ class Node:
 
     def known_size(self) -> int | float | None:
         """As `size`, where that is known, or told by the state; None where many rows would be gone through for it."""
-        if self._size is not None:
-            return self._size
+        if self._size is not None or self.passes:
+            return self._size or 0
         if isinstance(self.plan, ProjectOperator):
             below = self.inputs[0].known_size()
             if below is None or (self.plan.predicate is not None and below > _MANY):

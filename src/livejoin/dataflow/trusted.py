@@ -83,13 +83,13 @@ def keeper_of(plan: Operator, tables: Mapping[str, BaseTable], digest: str) -> K
     """The keeper of a block, if it keeps what is left of the rows of a table."""
     if not isinstance(plan, (AggregateOperator, StoredOperator)):
         return None
-    table = tables.get(_passed(plan.input, tables))
+    table = tables.get(passed(plan.input, tables))
     return Keeper(table, digest) if isinstance(table, TrustedTable) else None
 
 
-def _passed(plan: Operator, tables: Mapping[str, BaseTable]) -> str:
+def passed(plan: Operator, tables: Mapping[str, BaseTable]) -> str:
     """The table, in lower case, whose rows pass through an operator without being kept; empty if there is none."""
     if not isinstance(plan, (SelectedOperator, ProjectOperator, RepeatedOperator, SetOperator)) or plan.keeps_state:
         return ""
     own = [name for name in plan.reads if isinstance(tables.get(name), TrustedTable)]
-    return next((name for name in (*own, *(_passed(one, tables) for one in plan.below)) if name), "")
+    return next((name for name in (*own, *(passed(one, tables) for one in plan.below)) if name), "")
