@@ -187,6 +187,7 @@ WHOLE = [
             "views over views",
             "defaults of a table",
             "by key",
+            "no rows",
             "now",
             "watermarks",
             "an example",
