@@ -28,7 +28,7 @@ TO_BE_MADE = {"src/livejoin/dataflow/blocks/frequent.py", "src/livejoin/families
 NO_MODULES = {
     *("livejoin.window_range", "livejoin.static", "livejoin.window_rows", "livejoin.keys"),
     *("livejoin.sequence_by", "livejoin.tombstones", "livejoin.retain", "livejoin.append_only"),
-    *("livejoin.watermark", "livejoin.late", "livejoin.keep", "livejoin.keep_final"),
+    *("livejoin.watermark", "livejoin.late", "livejoin.keep", "livejoin.keep_final", "livejoin.deletes"),
     "livejoin.bearer.TOKEN",  # a subprotocol of WebSockets
 }
 

@@ -72,12 +72,13 @@ class Feed:
         seed: Of all choices.
         folder: Where the database stays; None if it is in memory alone.
         late: Views that are created when rows are there.
+        threads: The database's threads.
     """
 
-    def __init__(self, seed: int, folder: Path | None = None, late: int = 0) -> None:
+    def __init__(self, seed: int, folder: Path | None = None, late: int = 0, threads: int = 1) -> None:
         self.random = random.Random(seed)
         self.folder = folder
-        self.db = livejoin.Database(folder)
+        self.db = livejoin.Database(folder, threads=threads)
         for name, columns in COLUMNS.items():
             self.db.execute(f"CREATE TABLE {name} ({columns})" + (PROPERTIES if name != "c" else ""))
         self.rows: dict[str, list[Row]] = {name: [] for name in COLUMNS}
@@ -167,9 +168,10 @@ def table(name: str, rows: list[Row], kinds: list[str] | None = None) -> pa.Tabl
     return found if kinds is None else found.append_column("_change_type", pa.array(kinds, pa.string()))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_views_are_those_of_the_rows(seed: int) -> None:
-    feed = Feed(seed)
+def test_views_are_those_of_the_rows(seed: int, threads: int) -> None:
+    feed = Feed(seed, threads=threads)
     for _ in range(30):
         feed.commit()
         feed.live(feed.random.choice(["", "copied", "let go", "collected"]))

@@ -20,7 +20,7 @@ from livejoin.sql import parse_columns
 from livejoin.sql.tables.declare import parse_create_table
 
 NAMES = {one.name for one in options()}
-OF_DATABASES = {"keep", "keep_final"}
+OF_DATABASES = {"keep", "keep_final", "deletes"}
 """Options that only tables of a database have yet; `Table.refuse_rules` refuses them in pipelines."""
 HOUR = dt.timedelta(hours=1)
 COLUMNS = "id INT PRIMARY KEY, at TIMESTAMP, day DATE, n BIGINT"
@@ -36,6 +36,7 @@ GIVEN: list[tuple[dict[str, Any], dict[str, str]]] = [
 ]
 WATERMARKS: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"watermark": ("AT", HOUR)}, {"watermark": "at 1 HOUR"}),
+    ({"deletes": "trusted"}, {"deletes": "trusted"}),
     ({"watermark": ("at", 0 * HOUR), "late": "refuse"}, {"watermark": "at 0 HOURS", "late": "refuse"}),
     (
         {"watermark": ("at", HOUR), "keep": "open", "keep_final": 24 * HOUR},
@@ -77,8 +78,8 @@ def test_doors_of_databases_agree(given: dict[str, Any], written: dict[str, str]
     properties = ", ".join(f"'livejoin.{name}' = '{value}'" for name, value in written.items())
     assert parse_create_table(f"CREATE TABLE T ({columns}) TBLPROPERTIES ({properties})") == table
     assert read_table(json.loads(json.dumps(plain_table(table)))) == table
-    if "keep" in given:
-        with pytest.raises(SchemaError, match="has keep = 'open', which only tables of a database have yet"):
+    if not given.keys().isdisjoint(OF_DATABASES):
+        with pytest.raises(SchemaError, match=r"has (keep|deletes) = .*, which only tables of a database have yet"):
             table.refuse_rules()
         return
     table.refuse_rules()

@@ -343,12 +343,19 @@ class Table:
         """Refuse a declaration that says what a database does with new rows, for tables whose rows a stream brings.
 
         Raises:
-            SchemaError: The table has a CHECK, a generated column or ``keep = 'open'``, or a column a DEFAULT.
+            SchemaError: The table has a CHECK, a generated column, ``keep = 'open'`` or ``deletes = 'trusted'``, or a
+                column a DEFAULT.
         """
         if self.keep == "open":
             msg = (
                 f"table {self.name!r} has keep = 'open', which only tables of a database have yet; leave it out: a "
                 "view with EMIT FINAL tells each window once all the same, and the table keeps its rows"
+            )
+            raise SchemaError(msg)
+        if self.is_trusted:
+            msg = (
+                f"table {self.name!r} has deletes = 'trusted', which only tables of a database have yet: a checkpoint "
+                "keeps the rows of tables; leave it out"
             )
             raise SchemaError(msg)
         for place in self.generated:

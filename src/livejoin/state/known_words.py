@@ -49,7 +49,7 @@ def check_keys(codec: Codec, types: Sequence[SqlType], values: Words) -> None:
     """Check that every word of some columns is NULL or stands for a value of its type; as `check_words`.
 
     Raises:
-        StateError: One is not.
+        StateError: A word is neither.
     """
     for place, (type_, words) in enumerate(zip(types, values, strict=True)):
         wrong = (words != NULL_CODE) & _foreign(codec, type_, words)

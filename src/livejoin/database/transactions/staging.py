@@ -83,7 +83,7 @@ def refuse_looking(table: Table, on_conflict: OnConflict) -> None:
     """Refuse an ``on_conflict`` for which the rows of a table would have to be known, of one that keeps none.
 
     Raises:
-        ChangeFormatError: It is such.
+        ChangeFormatError: The table would have to look for rows.
     """
     if on_conflict != "error":
         msg = (

@@ -50,10 +50,10 @@ def refuse_remaking(contents: Contents, views: Iterable[str], what: str) -> None
     Args:
         contents: The database's contents.
         views: The views, by name.
-        what: What would make them anew, and what does it otherwise.
+        what: The way that is left, for the message.
 
     Raises:
-        SchemaError: One of them does.
+        SchemaError: A view of them does.
     """
     names = [table.table.name for table in trusted_tables(contents)]
     for view in (contents.views[name.lower()] for name in views) if names else ():

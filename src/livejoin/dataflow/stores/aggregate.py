@@ -165,7 +165,7 @@ class AggregateStore:
         """Take groups that stand alone into a store without groups.
 
         Raises:
-            StateError: They are none of this plan, or the numbers of one are those of no rows.
+            StateError: The groups are none of this plan, or the numbers of a group are those of no rows.
 
         Cost: O(groups).
         """
