@@ -42,6 +42,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--columns", choices=("all", "used"), default="all", help="of the tables that a query reads (all)"
     )
+    parser.add_argument("--trusted", action="store_true", help="the tables that change keep no rows")
     parser.add_argument("--dbsp", action="store_true", help=f"also by programs in DBSP: {', '.join(native.PLANS)}")
     parser.add_argument("--build", action="store_true", help="build these first by cargo: 350 crates, some 20 minutes")
     parser.add_argument(
@@ -117,7 +118,7 @@ def _measure(
         peers = {}
         if given.dbsp and name != TOGETHER:
             peers = native.peers(name, views[name], changes, commit, given.threads, Path(folder))
-        return measure(name, views, changes, scale, commit, given.threads, given.runs, peers)
+        return measure(name, views, changes, scale, commit, given.threads, given.runs, peers, given.trusted)
 
 
 def _streams(given: argparse.Namespace) -> Iterator[tuple[str, int]]:

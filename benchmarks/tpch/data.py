@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,8 +35,13 @@ def catalog() -> Catalog:
     return parse_schema((FOLDER / "schema.sql").read_text())
 
 
-def statements(tables: Mapping[str, pa.Table]) -> list[str]:
-    """The statements that make some tables with the columns that they have, without references to what is not there."""
+def statements(tables: Mapping[str, pa.Table], trusted: Container[str] = ()) -> list[str]:
+    """The statements that make some tables with the columns that they have, without references to what is not there.
+
+    Args:
+        tables: The tables.
+        trusted: The names of those that keep no rows.
+    """
     found = []
     for table in catalog():
         if table.name in tables:
@@ -44,7 +49,8 @@ def statements(tables: Mapping[str, pa.Table]) -> list[str]:
             parts = [str(column) for column in table.columns if column.name in there]
             parts.append(f"PRIMARY KEY ({', '.join(table.columns[place].name for place in table.primary_key)})")
             parts += _references(table, tables)
-            found.append(f"CREATE TABLE {table.name} ({', '.join(parts)})")
+            options = " TBLPROPERTIES ('livejoin.deletes' = 'trusted')" if table.name in trusted else ""
+            found.append(f"CREATE TABLE {table.name} ({', '.join(parts)}){options}")
     return found
 
 

@@ -68,7 +68,7 @@ class Keeper:
         if absent.shape[0]:
             values = Rows.of_words(codec, tuple(types), rows.values_of(absent[:1]))
             row = ", ".join(shown_scalar(values.arrow(place)[0]) for place in range(len(types)))
-            raise self._absent(f"deletions take the row ({row}; NULL too where no view reads a column) out more often")
+            raise self._absent(f"deletions take a row out, of which a view keeps ({row}), more often")
 
     def _absent(self, what: str) -> AbsentRowError:
         name = self.table.table.name

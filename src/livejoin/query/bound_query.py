@@ -95,7 +95,7 @@ class Query:
                 found = used[atom.table.name]
                 found.update(atom.columns, (ref.column for ref in join.query.head if ref.atom == number))
                 if atom.predicate is not None:
-                    found.update(_read(atom.predicate, atom.table))
+                    found.update(columns_read(atom.predicate, atom.table))
         return used
 
     def _joins(self) -> list[Join]:
@@ -106,10 +106,10 @@ class Query:
         return collect(self.root)
 
 
-def _read(expression: Expression, table: Table) -> set[int]:
+def columns_read(expression: Expression, table: Table) -> set[int]:
     """The columns of a table that an expression may read: those that its text names if it has no tree."""
     if expression.steps:
-        return set[int]().union(*(_read(step, table) for step in expression.steps))
+        return set[int]().union(*(columns_read(step, table) for step in expression.steps))
     if expression.scalar is not None:
         return {field.position for field in expression.fields()}
     text = expression.text.lower()
