@@ -33,7 +33,7 @@ from livejoin.database.slow_commits import SlowestCommits
 from livejoin.database.snapshots.declaration import plain_view
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.assertions import refuse_violated
-from livejoin.database.transactions.backfill import NOTHING, offering, plain_rows
+from livejoin.database.transactions.backfill import NOTHING, offering, plain_rows, refuse_unread
 from livejoin.database.transactions.commit_plan import CommitPlan
 from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard, open_guard
@@ -401,6 +401,7 @@ class Contents:
                 view = View(name, query, options, node, self.graph, open_guard(), self.tally, self.images)
                 if load:
                     _ = node.block
+                refuse_unread(view, backfill)
             if load:
                 refuse_violated(view, "mend what is there, or create it with WARN, which shows the rows")
             view._guard = self.guard

@@ -534,9 +534,10 @@ class Database:
                 second row with a key is refused as in any table, or skipped with ``on_conflict="ignore"``.
             deletes: With ``trusted`` no row is kept: memory grows with the groups that views show, and not with the
                 rows. Each deletion has to be of a row that is there, given whole, as a feed of changes with the old
-                rows has it; keys are not checked either. A deletion that leaves a group with fewer rows than none is
-                refused. Views group the rows by COUNT, SUM, AVG and the like, or read such a view, and are created
-                before the first rows come (docs/tables.md). By default deletions are ``checked``.
+                rows has it; keys are not checked either. A deletion that leaves a group, or a row of a view, with fewer
+                rows than none is refused. Views that group the rows by COUNT, SUM, AVG and the like keep the groups
+                alone, all others the columns that they read. They are created before the first rows come, or with
+                ``backfill`` (docs/tables.md). By default deletions are ``checked``.
 
         Raises:
             SqlError: The columns do not parse.

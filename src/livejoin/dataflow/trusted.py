@@ -74,7 +74,8 @@ class Keeper:
         name = self.table.table.name
         msg = (
             f"{what} than came: the table has deletes = 'trusted', so that each deletion has to be of a row that is "
-            "there. The source has sent a row twice or not at all; nothing was applied"
+            "there. The source has sent a row twice or not at all, or the backfill of a view had no such row; nothing "
+            "was applied"
         )
         return AbsentRowError(msg, name)
 

@@ -15,7 +15,7 @@ import json
 import logging
 import struct
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -39,6 +39,7 @@ from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.requests import Requests
 from livejoin.database.transactions.trusted import trusted_tables
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
+from livejoin.sql import names_read
 from livejoin.state.files import Folder
 
 logger = logging.getLogger("livejoin")
@@ -111,7 +112,8 @@ class Recovered:
                 entry = _json(record)
                 view = read_view(entry, {table.name.lower(): table for table in contents.catalog})
                 self.views[view.name.lower()] = view
-                if self._is_live:
+                if self._is_live and view.name.lower() in self._following():
+                    self._bring_views(but=view.name.lower())
                     add_views(contents, [view], backfill=read_rows(entry))
             case bodies.HISTORY:
                 self._keep_history(record)
@@ -144,17 +146,24 @@ class Recovered:
         if there:
             self.contents.drop_views({*there, *(one.lower() for name in there for one in self.contents.readers(name))})
 
-    def _bring_views(self) -> None:
-        """Let all views follow the log that do not, if they have to."""
+    def _bring_views(self, but: str = "") -> None:
+        """Let views follow the log that have to, but for one."""
         if self._is_live:
-            self.add_views()
+            self._add_views(self._following() - {but})
+
+    def _following(self) -> set[str]:
+        """The views over tables that keep no rows, and those that they read, by name in lower case."""
+        return _following(self.views, (base.table.name.lower() for base in trusted_tables(self.contents)))
 
     def add_views(self) -> None:
         """Add the views that are only remembered."""
+        self._add_views(self.views.keys())
+
+    def _add_views(self, names: Container[str]) -> None:
         there = self.contents.views
-        add_views(self.contents, [view for name, view in self.views.items() if name not in there])
-        if list(there := self.contents.views) != list(self.views):
-            self.contents.views = {name: there[name] for name in self.views}
+        add_views(self.contents, [view for name, view in self.views.items() if name in names and name not in there])
+        there = self.contents.views
+        self.contents.views = {name: there[name] for name in self.views if name in there}
 
     def _alter_columns(self, entry: dict[str, Any]) -> None:
         contents, table = self.contents, read_table(value(entry, "table", dict))
@@ -249,6 +258,26 @@ class Recovered:
         self._note(record, before, body.told)
 
 
+def _following(views: Mapping[str, ViewImage], tables: Iterable[str]) -> set[str]:
+    """The views over some tables, and those that they read, by name in lower case.
+
+    Args:
+        views: All views by name in lower case, each behind those that it reads.
+        tables: The tables, by name in lower case.
+    """
+    found = set(tables)
+    if not found:
+        return found
+    read = {name: {one.lower() for one in names_read(view.sql)} for name, view in views.items()}
+    for name, names in read.items():
+        if not names.isdisjoint(found):
+            found.add(name)
+    for name in reversed(read):
+        if name in found:
+            found |= read[name]
+    return found & read.keys()
+
+
 def _json(record: Record) -> dict[str, Any]:
     found = json.loads(bytes(record.body))
     if not isinstance(found, dict):
@@ -270,10 +299,11 @@ def read_snapshot(place: Place, empty: Contents) -> tuple[Recovered, int]:
     image = place.snapshot()
     if image is None:
         return Recovered(empty, Account(uuid.uuid4().hex, {})), 1
-    if not any(table.is_trusted for table, _ in image.tables):
-        image = replace(image, blocks=())
-    tables_alone = image if image.blocks else replace(image, views=())
-    contents = restored(tables_alone, empty.workers, empty.memory_limit, empty.scratch)
+    views = {view.name.lower(): view for view in image.views}
+    following = _following(views, [table.name.lower() for table, _ in image.tables if table.is_trusted])
+    there = [view for name, view in views.items() if name in following]
+    blocks = image.blocks if there else ()
+    contents = restored(replace(image, views=there, blocks=blocks), empty.workers, empty.memory_limit, empty.scratch)
     contents.extra = dict(image.extra)
     try:
         numbers = {str(name): int(place) for name, place in value(image.beside, "numbers", dict).items()}
@@ -290,7 +320,6 @@ def read_snapshot(place: Place, empty: Contents) -> tuple[Recovered, int]:
             f"the snapshot in {str(place.name)!r} is none of an open database: {error}; Database.load reads one of save"
         )
         raise StateError(msg) from error
-    views = {view.name.lower(): view for view in image.views}
     tables = {place: name for name, place in numbers.items()}
     histories = {name: history for name, history in image.histories.items() if name in views}
     return Recovered(contents, account, views, tables, histories), first

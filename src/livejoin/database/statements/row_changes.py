@@ -55,6 +55,14 @@ class Pending:
 
     def _add(self, contents: Contents, statement: RowChanges) -> None:
         table = contents.declared(statement.table)
+        if table.is_trusted and (
+            statement.matches is not None or any(isinstance(part, ChangedRows) for part in statement.parts)
+        ):
+            msg = (
+                f"table {table.name!r} has deletes = 'trusted', so that its rows are not kept, and nobody knows which "
+                "ones the statement means; give db.apply the rows that go, each whole, with _change_type 'delete'"
+            )
+            raise SchemaError(msg)
         self._refuse_changed(contents, [part.query for part in statement.parts])
         if statement.matches is not None and any(isinstance(part, ChangedRows) for part in statement.parts):
             _refuse_many_matches(contents, table, statement.matches)

@@ -41,7 +41,7 @@ from livejoin.search.statistics import Statistics
 from livejoin.sql import ColumnChange, bind_query, is_final, other_table_text, same_columns_text
 from livejoin.state.table import BaseTable
 from livejoin.state.table_rows import TableRows, rows_of, table_of
-from livejoin.state.trusted_table import refuse_without_rows
+from livejoin.state.trusted_table import TrustedTable, refuse_without_rows
 from livejoin.words import Words
 
 _FINAL = (
@@ -66,8 +66,9 @@ def alter_columns(contents: Contents, name: str, change: ColumnChange) -> None:
     if contents.is_telling:
         refuse_in_subscriber(contents)
     table = contents.declared(name)
-    if table.is_trusted:
-        refuse_without_rows(table, "its views could not be made anew for other columns or another name")
+    base = contents.tables[table.name.lower()]
+    if isinstance(base, TrustedTable) and base.came:
+        refuse_without_rows(table, "ALTER TABLE makes the views of a table anew")
     found = altered(contents, table, change)
     if found is not None:
         reading = [view.name for view in contents.views.values() if view._reads_table(name)]

@@ -7,7 +7,7 @@ before the view stands, as of those that were there (`livejoin.database.transact
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from livejoin.state.trusted_table import Changes, TrustedTable
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
+    from livejoin.database.view import View
 
 _COMPRESSION = "zstd"
 NOTHING: Mapping[str, pa.Table] = {}
@@ -43,13 +44,25 @@ def rows_given(contents: Contents, given: Mapping[str, object]) -> dict[str, pa.
             raise SchemaError(msg)
         batch = read_changes(table, data, False, "given", STRICT, defaults_of(table))
         if table.generated:
-            msg = f"table {table.name!r} has generated columns, which a backfill cannot have; apply rows to it instead"
+            msg = f"table {table.name!r} has generated columns, which a backfill cannot have; compute them in the views"
             raise SchemaError(msg)
         if batch.by_key or batch.given is not None or (batch.weights < 0).any():
             msg = "a backfill has the rows that are there, each whole; leave out deletions, and changes by key"
             raise ChangeFormatError(msg, table.name)
         found[table.name] = batch.rows
     return found
+
+
+def refuse_unread(view: View, rows: Iterable[str]) -> None:
+    """Refuse rows of tables that a view does not read.
+
+    Raises:
+        SchemaError: There are such tables.
+    """
+    for name in rows:
+        if not view._reads_table(name):
+            msg = f"the backfill has rows of table {name!r}, which the view does not read; leave them out"
+            raise SchemaError(msg)
 
 
 @contextmanager

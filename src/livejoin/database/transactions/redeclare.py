@@ -24,7 +24,7 @@ from livejoin.plan.query_plan import plan_query
 from livejoin.query.bound_query import Query
 from livejoin.schema import Table
 from livejoin.sql import bind_query
-from livejoin.state.trusted_table import refuse_without_rows
+from livejoin.state.trusted_table import TrustedTable, refuse_without_rows
 
 
 def redeclare(contents: Contents, name: str, static: bool | None, append_only: bool | None) -> None:
@@ -36,8 +36,9 @@ def redeclare(contents: Contents, name: str, static: bool | None, append_only: b
         CapacityError: The new plans take more memory than is allowed; nothing was changed.
     """
     table = contents.declared(name)
-    if table.is_trusted:
-        refuse_without_rows(table, "its views could not be made anew for what it would promise")
+    base = contents.tables[table.name.lower()]
+    if isinstance(base, TrustedTable) and base.came:
+        refuse_without_rows(table, "ALTER TABLE makes the views of a table anew")
     other = table.having(
         static=table.static if static is None else static,
         append_only=table.append_only if append_only is None else append_only,

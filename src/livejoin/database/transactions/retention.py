@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def kept_columns(contents: Contents, table: Table) -> Collection[int] | None:
     """The columns to keep of rows that come now; None for all. Cost: O(views) for an empty table, else O(1)."""
-    if table.retain == "all" and not table.is_trusted:
+    if table.retain == "all" and (not table.is_trusted or table.generated):  # these read other columns
         return None
     base = contents.tables[table.name.lower()]
     if base.rows == 0 and not (table.is_trusted and base.kept_for is contents.views):

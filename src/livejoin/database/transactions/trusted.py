@@ -55,7 +55,7 @@ def refuse_remaking(contents: Contents, views: Iterable[str], what: str) -> None
     Raises:
         SchemaError: A view of them does.
     """
-    names = [table.table.name for table in trusted_tables(contents)]
+    names = [table.table.name for table in trusted_tables(contents) if table.came]
     for view in (contents.views[name.lower()] for name in views) if names else ():
         for name in names:
             if view._reads_table(name):

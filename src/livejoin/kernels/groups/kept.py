@@ -13,7 +13,7 @@ from livejoin.kernels.groups.exact_sum import FIELD, FIRST_SHIFT, SIZE_SHIFT, SM
 from livejoin.kernels.groups.signed import is_sound, is_window
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.arena import allocate
-from livejoin.kernels.memory.directory import create, find, finish, mix, seed
+from livejoin.kernels.memory.directory import create, find, finish, mix, resize, seed
 from livejoin.kernels.memory.layout import D_COUNT, D_LOG, D_SLOTS, DONE, H_BUMP, H_END, MASK32, NEED_SPACE
 from livejoin.kernels.parameters import Addresses, Matrix, Output, Words
 
@@ -92,6 +92,12 @@ def bring_kept(store: Addresses, groups: Matrix, windows: Words) -> int:
     m, p = s.arena, s.plan
     keys, key = p[g.P_GROUPS], p[g.P_ROW_KEY]
     line = groups.shape[1]
+    log = m[g.H_DIRECTORY + D_LOG]
+    while (line + 1) * 4 > 3 << log:
+        log += 1
+    # They come in the order of their hashes: in a small directory that grows they would lie in a heap.
+    if log > m[g.H_DIRECTORY + D_LOG] and (m[H_BUMP] + (1 << log) > m[H_END] or not resize(m, g.H_DIRECTORY, log)):
+        return NEED_SPACE
     while m[g.H_ROW] < line:
         row = m[g.H_ROW]
         state = seed()
