@@ -23,6 +23,8 @@ from livejoin.sql.parse.refuse import _SELECT_CLAUSES
 ROOT = Path(__file__).parents[1]
 sys.path += [str(ROOT / "tools"), str(ROOT)]
 
+pytest.importorskip("docutils", reason="pip install -r requirements.lock: it makes the manual")
+
 from manual.api import written  # noqa: E402
 from manual.clauses import CLAUSES, TABLES  # noqa: E402
 from manual.links import for_page  # noqa: E402

@@ -10,6 +10,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from kafka_cluster import Cluster
 from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import PipelineError

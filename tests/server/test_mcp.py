@@ -9,11 +9,14 @@ from typing import Any
 
 import httpx
 import pytest
-from mcp import Client
 
 import livejoin
 from livejoin.server import Server, read_tokens
 from livejoin.server.access import new_token
+
+pytest.importorskip("mcp", reason="pip install 'livejoin[mcp]'; it needs pydantic 2.12")
+
+from mcp import Client
 
 Ask = Callable[..., Awaitable[Any]]
 

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
 from livejoin.spark.sinks import ParquetSink, SinkView

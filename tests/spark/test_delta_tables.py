@@ -16,6 +16,8 @@ from deltas import sum_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 import livejoin
 from livejoin.checkpoint.batch_delta import JoinedDelta
 from livejoin.checkpoint.written_parts import WrittenParts

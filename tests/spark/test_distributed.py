@@ -18,6 +18,8 @@ from deltalake import DeltaTable
 from deltas import add, sum_of
 from pyspark.sql import SparkSession
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from livejoin.distributed import deltas, parts
 from livejoin.errors import LivejoinError, PipelineError, ReadError, SchemaError, StateError, StorageError
 from livejoin.spark import BatchReport, read_deltas

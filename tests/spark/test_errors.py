@@ -177,6 +177,18 @@ def test_without_spark_the_extra_is_named(name: str) -> None:
     assert "PipelineError: Spark is not here: pip install 'livejoin[spark]'" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    "name", ["spark import read_deltas", "spark.kafka import read_kafka", "spark.postgres import read_postgres"]
+)
+def test_what_an_older_spark_has_not_is_said(name: str) -> None:
+    there = "pyspark.sql.streaming.datasource"  # which PySpark itself has imported by then
+    program = f"import sys, pyspark.sql.datasource; sys.modules['{there}'] = None\nfrom livejoin.{name}"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    said = ran.stderr.splitlines()[-1]
+    assert "take PySpark 4.2 or newer, and this is " in said
+    assert "OldSparkError" in said
+
+
 def test_a_failure_is_one_line() -> None:
     assert str(failure_of(ValueError("no such column\n  x\n"))) == "ValueError: no such column x"
     assert str(failure_of(ValueError())) == "ValueError"

@@ -13,6 +13,8 @@ import pytest
 from deltas import sum_of
 from pyspark.sql import SparkSession
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 import livejoin
 from kafka_cluster import Cluster, all_of
 from livejoin.checkpoint.written_parts import WrittenParts

@@ -19,6 +19,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from livejoin.errors import PipelineError, StateError, StorageError
 from livejoin.pipeline import check, load, run
 from livejoin.spark import read_deltas

@@ -19,6 +19,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from livejoin.checkpoint.policy import Policy
 from livejoin.errors import ChangeValueError, SchemaError, StateError, StorageError
 from livejoin.spark.postgres import slot as slots

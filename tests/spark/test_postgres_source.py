@@ -15,6 +15,8 @@ from deltas import sum_of, versions_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from livejoin.errors import SchemaError, StateError
 from livejoin.pipeline.model import PostgresServer as PostgresSettings
 from livejoin.pipeline.model import ServerTable

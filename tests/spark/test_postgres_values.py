@@ -10,6 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from livejoin.spark.arrow_columns import sql_columns
 from livejoin.spark.postgres import slot as slots
 from livejoin.spark.postgres.connection import connect

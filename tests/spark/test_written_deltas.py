@@ -15,6 +15,8 @@ from deltas import sum_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.spark import compact, read_deltas
 from maintaining import maintain

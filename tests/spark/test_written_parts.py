@@ -18,6 +18,8 @@ import pytest
 from deltas import sum_of
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 from livejoin.checkpoint.batch_delta import TIMESTAMP
 from livejoin.checkpoint.engine import Engine, open_engine
 from livejoin.checkpoint.job import job_of

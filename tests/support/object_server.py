@@ -19,6 +19,8 @@ from xml.sax.saxutils import escape, unescape
 
 BUCKET = "bucket"
 USER, SECRET = "somebody", "a-secret-of-mine"
+ENDED = "a-token-of-yesterday"
+"""A token of a session that is over."""
 PAGE = 50
 """How many objects a page of a list has; a store has 1,000."""
 
@@ -106,6 +108,8 @@ class _Answer(BaseHTTPRequestHandler):
         signed = self.headers.get("Authorization", "")
         if "Credential=" in signed and f"Credential={USER}/" not in signed:
             return self._refuse(403, "InvalidAccessKeyId")
+        if self.headers.get("x-amz-security-token") == ENDED:
+            return self._refuse(400, "ExpiredToken", f"<Token-0>{ENDED}</Token-0>")
         if bucket != BUCKET:
             return self._refuse(404, "NoSuchBucket")
         with self.server.turn:
@@ -166,8 +170,8 @@ class _Answer(BaseHTTPRequestHandler):
         more = f"<NextContinuationToken>{escape(shown[-1])}</NextContinuationToken>" if rest else ""
         return self._say(200, f"<ListBucketResult>{listed}{more}</ListBucketResult>".encode())
 
-    def _refuse(self, status: int, code: str) -> None:
-        self._say(status, f"<?xml version='1.0'?><Error><Code>{code}</Code></Error>".encode())
+    def _refuse(self, status: int, code: str, more: str = "") -> None:
+        self._say(status, f"<?xml version='1.0'?><Error><Code>{code}</Code>{more}</Error>".encode())
 
     def _say(self, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> None:
         self.send_response(status)

@@ -15,7 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from driven_cells import LocalSteps, Memories
 from livejoin.checkpoint.batch import Arrival
@@ -26,6 +25,7 @@ from livejoin.distributed import Declared, Manifests
 from livejoin.distributed.driver import commit, read_delta
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, WITHOUT
 from livejoin.spark.arrow_columns import sql_columns
+from livejoin.spark.limited_streams import ReadAllAvailable, ReadMaxRows
 from livejoin.spark.postgres.published import PublishedTable
 from livejoin.spark.postgres.source import Place, PostgresReader, published_tables
 from livejoin.spark.postgres.stream_rows import earlier_of

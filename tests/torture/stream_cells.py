@@ -60,14 +60,12 @@ class Cells(Files):
         """Kill processes, or let them stand still, at some times of some batches, which go on nevertheless."""
         worker, dice = workers.one, self._dice
         worker.begin(self._pipeline, batches=BATCHES)
-        event, done = worker.event(), list[Fault]()
-        assert event is not None, "the driver died"
+        event, done = worker.alive(worker.event()), list[Fault]()
         if event["event"] == "up":
             for what in dice.choices(PROCESSES, k=_OF_A_RUN):
                 time.sleep(dice.random() * 3)
                 done.append(self._once(workers, what))
-            event = worker.end()
-        assert event is not None, "the driver died"
+            event = worker.alive(worker.end())
         assert not event["failed"], event["said"]
         if event["said"] == TO_ITS_END:
             done.append(over("processes"))
@@ -78,8 +76,7 @@ class Cells(Files):
         before = workers.slow()
         with workers.during(SLOW_TASKS):
             workers.one.begin(self._pipeline, SLOW_TASKS, batches=SLOW_BATCHES)
-            event = workers.one.end()
-        assert event is not None, "the driver died"
+            event = workers.one.alive(workers.one.end())
         assert not event["failed"], event["said"]
         seconds = workers.slow() - before
         done = [Fault("slow task", hit=True, told="attempted twice")] * seconds
@@ -90,8 +87,7 @@ class Cells(Files):
         """Let the executors have no room at some write of some cell, which is told."""
         with workers.during(FULL_DISK):
             workers.one.begin(self._pipeline, FULL_DISK, batches=SLOW_BATCHES)
-            event = workers.one.end()
-        assert event is not None, "the driver died"
+            event = workers.one.alive(workers.one.end())
         assert not event["failed"] or "No space left" in event["said"], event["said"]
         return Fault(FULL_DISK, event["failed"], str(event["said"])[:160], is_over=event["said"] == TO_ITS_END)
 

@@ -164,19 +164,12 @@ def pausing(is_time: Callable[[], bool], is_before: bool) -> Callable[[Any], Any
     return made
 
 
-def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
-    """Run a pipeline; whether it came to its end, or what it said."""
-    fault, count = job["fault"], job["count"]
-    left = [job["batches"]]
+@contextmanager
+def disturbed(fault: str, count: int, dice: random.Random) -> Iterator[None]:
+    """Let a fault happen at the ``count``-th time that it can, and rows of W come in another order."""
     by_executors = fault in (SLOW_TASKS, FULL_DISK) or dice.random() < 0.5
-
-    def stop(_: BatchReport) -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise Enough
-
     with ExitStack() as stack:
-        stack.enter_context(instead(micro_batch, "unpack", another_order(dice)))
+        stack.enter_context(instead(micro_batch, "unpack_pieces", another_order(dice)))
         stack.enter_context(instead(stage_runs, "SMALL", lambda least: -1 if by_executors else least))
         match fault:
             case "full disk":
@@ -191,6 +184,19 @@ def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
             case _ if fault in POINTS_OF_CELLS:
                 called, is_before = POINTS_OF_CELLS[fault]
                 stack.enter_context(instead(Manifests, called, pausing(counted(count), is_before)))
+        yield
+
+
+def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
+    """Run a pipeline; whether it came to its end, or what it said."""
+    left = [job["batches"]]
+
+    def stop(_: BatchReport) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise Enough
+
+    with disturbed(job["fault"], job["count"], dice):
         try:
             run(load(job["pipeline"]), stop, lambda: say(event="up"))
         except Exception as error:

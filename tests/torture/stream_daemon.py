@@ -60,10 +60,15 @@ def without_room(dice: random.Random, function: Callable[..., Any]) -> Callable[
     return does
 
 
-if __name__ == "__main__":
-    dice = random.SystemRandom()  # each worker is a fork, and would have the numbers of the others
+def disturb(dice: random.Random) -> None:
+    """Replace what tasks call, for the life of this process and of its forks."""
     frames.unpack = slow(dice, another_order(dice)(frames.unpack))
     cell_process.advance_warm = slow(dice, without_room(dice, cell_process.advance_warm))
+
+
+if __name__ == "__main__":
+    dice = random.SystemRandom()  # each worker is a fork, and would have the numbers of the others
+    disturb(dice)
     if dice.random() < 0.5:
         parts.SMALL = -1
     daemon.manager()

@@ -148,8 +148,7 @@ class Files:
         for part in ("checkpoint", "out"):
             shutil.copytree(folder / part, backup / part)
         workers.one.begin(self._pipeline, batches=STEP)
-        end = workers.one.end()
-        assert end is not None
+        end = workers.one.alive(workers.one.end())
         if end["failed"]:
             assert file.name in end["said"] or file.parent.name in end["said"], (file, how, end["said"])
             # Nothing was done since: the state is what it was, and the file comes back.

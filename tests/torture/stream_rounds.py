@@ -94,10 +94,9 @@ def killed(
             event = worker.event()
         else:
             time.sleep(dice.random() * 2)
-    assert event is not None, "the process died by itself"
+    event = worker.alive(event)
     if event["event"] == "up" and worker.has_said:
-        event = worker.end()
-        assert event is not None, "the process died by itself"
+        event = worker.alive(worker.end())
     if event["event"] == "end":
         assert not event["failed"], event["said"]
         return over(what)
@@ -113,8 +112,7 @@ def killed(
 def failed(workers: Workers, pipeline: Path, what: str, dice: random.Random, says: tuple[str, ...]) -> Fault:
     """Let the disk or the sink fail; what was said."""
     workers.one.begin(pipeline, what, dice.randrange(1, 30 if what == "full disk" else 4), 8)
-    end = workers.one.end()
-    assert end is not None
+    end = workers.one.alive(workers.one.end())
     assert not end["failed"] or any(text in end["said"] for text in says), end["said"]
     return Fault(what, end["failed"], str(end["said"])[:160], is_over=end["said"] == TO_ITS_END)
 
@@ -122,6 +120,5 @@ def failed(workers: Workers, pipeline: Path, what: str, dice: random.Random, say
 def to_its_end(workers: Workers, pipeline: Path) -> None:
     """Run a pipeline without a fault."""
     workers.one.begin(pipeline)
-    end = workers.one.end()
-    assert end is not None
+    end = workers.one.alive(workers.one.end())
     assert not end["failed"], end["said"]

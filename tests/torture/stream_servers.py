@@ -150,7 +150,7 @@ class Servers:
                 event = worker.event()
             else:
                 time.sleep(self._dice.random())
-        assert event is not None, "the process died by itself"
+        event = worker.alive(event)
         if event["event"] == "end":
             assert not event["failed"], event["said"]
             return over(what)
@@ -159,8 +159,7 @@ class Servers:
             worker.go_on()
         time.sleep(self._dice.random() * 5)
         server.start()
-        end = worker.end()
-        assert end is not None
+        end = worker.alive(worker.end())
         name = "Kafka" if what == "broker" else "PostgreSQL"
         assert not end["failed"] or name in end["said"] or "has sent nothing" in end["said"], end["said"]
         return Fault(what, True, f"{point or 'at some time'}: {str(end['said'])[:160]}")

@@ -56,6 +56,10 @@ class Worker:
     def _errors(self) -> Path:
         return self._folder / "errors"
 
+    @property
+    def _log(self) -> Path:
+        return self._folder / "spark.log"
+
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
@@ -64,8 +68,7 @@ class Worker:
 
     def warm(self) -> None:
         """Wait until its Spark is there."""
-        event = self.event()
-        assert event is not None, f"Spark did not start: {self._errors.read_text()[-2000:]}"
+        event = self.alive(self.event())
         assert event["event"] == "warm", event
         self._jvm = event["jvm"]
 
@@ -90,6 +93,18 @@ class Worker:
             self._said.put(None)
         return said
 
+    def alive(self, event: dict[str, Any] | None) -> dict[str, Any]:
+        """The same event, of a process that nothing was to kill; how it ended and its last words if it is dead."""
+        if event is None:
+            msg = f"the driver died by itself, {self._ended()}: {_tail(self._errors)}; Spark's log: {_tail(self._log)}"
+            raise AssertionError(msg)
+        return event
+
+    def _ended(self) -> str:
+        """How it ended: a signal from outside, as the system's for want of memory, or a code of its own."""
+        code = self._process.wait(_PATIENCE)
+        return f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
+
     @property
     def has_said(self) -> bool:
         """Whether it has said what nobody has asked for."""
@@ -104,8 +119,7 @@ class Worker:
 
     def slow(self) -> int:
         """How many tasks of its Spark were attempted a second time, since they were slow."""
-        log = self._folder / "spark.log"
-        return second_attempts(log.read_text(errors="replace")) if log.exists() else 0
+        return second_attempts(self._log.read_text(errors="replace")) if self._log.exists() else 0
 
     def kill_jvm(self) -> None:
         os.kill(self._jvm, signal.SIGKILL)
@@ -129,6 +143,11 @@ class Worker:
             assert time.monotonic() < deadline, "the JVM of a driver that was killed is still there"
             time.sleep(0.02)
         shutil.rmtree(self._folder)
+
+
+def _tail(file: Path) -> str:
+    """The last lines of a file, if it is there."""
+    return file.read_text(errors="replace")[-2000:].strip() if file.exists() else "none"
 
 
 class Workers:

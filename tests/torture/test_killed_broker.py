@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
+
 import kafka_broker
 from kafka_broker import Broker
 from kafka_cluster import Cluster, all_of

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
-
 from livejoin.errors import SchemaError
+from livejoin.spark.limited_streams import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 
 def checked(limit: int | None, argument: str) -> int | None:

@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
 from livejoin.spark.distributed.manifest_source import ManifestReader, bounds_of, types_of_view
+from livejoin.spark.limited_streams import ReadLimit, SupportsTriggerAvailableNow
 from livejoin.spark.paths import output_place
 from livejoin.spark.sinks.output_files import names_in, readable
 from livejoin.spark.sinks.part_names import missing_parts, parts_in

@@ -37,7 +37,7 @@ MARK_BYTES = 64
 """The first bytes of an object tell who made it: objects that `create_once` makes differ there."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_NOT_ALLOWED = re.compile(r"status code: 40[13]\b")
+_NOT_ALLOWED = re.compile(r"status code: 40[13]\b|<Code>(?:ExpiredToken|InvalidToken|TokenRefreshRequired)</Code>")
 _HOSTS_WITH_CREDENTIALS = ("169.254.169.254", "metadata.google.internal")  # whom a client asks that knows no other way
 _PROBE_SECONDS = 10.0
 _RACES, _RACERS = 3, 4  # of a probe
@@ -309,7 +309,7 @@ class ObstoreObjects:
         except (self._errors.BaseError, OSError) as error:
             if _has_no_bucket(error):
                 raise NoBucketError(_said(error)) from None
-            if _NOT_ALLOWED.search(str(error)):  # where it is asked for a list, obstore does not say so
+            if _NOT_ALLOWED.search(str(error)):  # obstore does not say so of a list, nor where S3 answers 400
                 raise PermissionError(_said(error)) from None
             raise OSError(_said(error)) from None
         except BaseException as error:

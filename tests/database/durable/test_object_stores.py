@@ -29,7 +29,7 @@ from livejoin.errors import StateError, StorageError
 from livejoin.state import objects as objects_module
 from livejoin.state.objects import create_once, open_objects
 from memory_objects import ForgetfulObjects, HastyObjects, MemoryObjects
-from object_server import SECRET, environment_of_google, environment_of_s3, object_server
+from object_server import ENDED, SECRET, environment_of_google, environment_of_s3, object_server
 
 SHOP = """
     CREATE TABLE IF NOT EXISTS orders (id BIGINT PRIMARY KEY, customer STRING, amount BIGINT);
@@ -230,6 +230,20 @@ def test_an_environment_that_is_wrong(wrong: str, monkeypatch: pytest.MonkeyPatc
     assert ("(InvalidAccessKeyId)" if wrong == "AWS_ACCESS_KEY_ID" else "error sending request") in str(refused.value)
     assert SECRET not in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_session_that_is_over_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 answers 400 then, and has the token in the answer."""
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    with object_server() as server:
+        for name, value in (environment_of_s3(server.url) | {"AWS_SESSION_TOKEN": ENDED}).items():
+            monkeypatch.setenv(name, value)
+        objects = open_objects("s3://bucket/shop")
+        asks = (lambda: objects.create("x", b"1"), lambda: objects.read("x"), lambda: objects.listed(""))
+        for ask in (*asks, lambda: objects.remove(["x"])):
+            with pytest.raises(PermissionError, match=r"\(ExpiredToken\)") as refused:  # asking again would not help
+                ask()
+            assert ENDED not in str(refused.value)
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.arrow_columns import mark_texts
 from livejoin.spark.delta.table import columns_of, explained, location
+from livejoin.spark.limited_streams import ReadLimit, SupportsTriggerAvailableNow
 
 FORMAT = "livejoin-delta"
 _FEED = "delta.enableChangeDataFeed"

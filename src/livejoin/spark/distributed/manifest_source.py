@@ -13,13 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from livejoin.checkpoint.batch_delta import timed, with_time
 from livejoin.distributed.deltas import ViewFiles, read_view, read_views, time_of
 from livejoin.distributed.manifest import Manifest, batches_in, read_manifest
 from livejoin.errors import StateError
+from livejoin.spark.limited_streams import ReadLimit, SupportsTriggerAvailableNow
 
 _ROWS = 1 << 16
 

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, TopicPartition
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from livejoin.errors import StateError, StorageError
+from livejoin.spark.limited_streams import ReadLimit, SupportsTriggerAvailableNow
 from livejoin.spark.read_limit import most_of, read_limit
 
 FORMAT = "livejoin-kafka"

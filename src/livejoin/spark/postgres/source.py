@@ -19,10 +19,10 @@ import pyarrow as pa
 from psycopg import OperationalError
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from livejoin.errors import StateError
+from livejoin.spark.limited_streams import ReadLimit, SupportsTriggerAvailableNow
 from livejoin.spark.postgres import slot as slots
 from livejoin.spark.postgres.connection import (
     RETRY_SECONDS,

@@ -19,8 +19,9 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
+
+from livejoin.spark.limited_streams import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 
 FORMAT = "livejoin-rows"
 FILE = "rows.arrow"
