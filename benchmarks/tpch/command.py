@@ -18,7 +18,7 @@ from benchmarks.figures import WrongAnswerError, as_json, short
 from benchmarks.peers.programs import DBSP, ProgramError, build
 from benchmarks.tpch import native
 from benchmarks.tpch.data import MissingDataError, load, queries, used
-from benchmarks.tpch.measure import Measured, measure, median
+from benchmarks.tpch.measure import Manner, Measured, measure, median
 from benchmarks.tpch.streams import KINDS, Stream, stream
 
 COMMITS = (1_000, 10_000)
@@ -118,7 +118,7 @@ def _measure(
         peers = {}
         if given.dbsp and name != TOGETHER:
             peers = native.peers(name, views[name], changes, commit, given.threads, Path(folder))
-        return measure(name, views, changes, scale, commit, given.threads, given.runs, peers, given.trusted)
+        return measure(name, views, changes, scale, commit, Manner(given.threads, given.trusted), given.runs, peers)
 
 
 def _streams(given: argparse.Namespace) -> Iterator[tuple[str, int]]:

@@ -84,6 +84,19 @@ Peer = Callable[[Points], float]
 
 
 @dataclass(frozen=True)
+class Manner:
+    """How views are kept.
+
+    Args:
+        threads: Of the database.
+        trusted: Whether the tables that change keep no rows.
+    """
+
+    threads: int = 1
+    trusted: bool = False
+
+
+@dataclass(frozen=True)
 class _Round:
     """What one run found."""
 
@@ -99,10 +112,9 @@ def measure(
     given: Stream,
     scale: float,
     commit: int,
-    threads: int = 1,
+    manner: Manner | None = None,
     runs: int = 1,
     peers: Mapping[str, Peer] | None = None,
-    trusted: bool = False,
 ) -> Measured:
     """Run views over a stream, and again for the least time; all answers of the first run are checked.
 
@@ -112,10 +124,9 @@ def measure(
         given: The stream.
         scale: The scale factor of its tables.
         commit: Changes a commit, where the stream does not say it.
-        threads: Of the database.
+        manner: How the views are kept.
         runs: How often.
         peers: Other programs by their names, which take turns.
-        trusted: Whether the tables that change keep no rows.
 
     Raises:
         WrongAnswerError: An answer differs from DuckDB's.
@@ -134,7 +145,7 @@ def measure(
     found: list[_Round] = []
     theirs: dict[str, list[float]] = {name: [] for name in taking_part}
     for number in range(runs):
-        found.append(_run(texts, given, commit, (threads, trusted), check if number == 0 else None))
+        found.append(_run(texts, given, commit, manner or Manner(), check if number == 0 else None))
         for name, peer in taking_part.items():
             theirs[name].append(peer(right))
     best = min(found, key=lambda one: one.seconds)
@@ -159,20 +170,19 @@ def _run(
     texts: Mapping[str, str],
     given: Stream,
     commit: int,
-    manner: tuple[int, bool],
+    manner: Manner,
     check: Callable[[livejoin.Database, int], None] | None,
 ) -> _Round:
-    threads, trusted = manner
-    db = livejoin.Database(threads=threads)
-    for statement in statements(given.tables, given.changing if trusted else ()):
+    db = livejoin.Database(threads=manner.threads)
+    for statement in statements(given.tables, given.changing if manner.trusted else ()):
         db.execute(statement)
     for name in given.tables.keys() - set(given.changing):
         db.apply(name, given.tables[name])
-    if trusted:  # what comes before a view is not there for it
+    if manner.trusted:  # what comes before a view is not there for it
         _create(db, texts)
     if given.first:
         db.replay(given.logs(0, given.first), granularity="commit")
-    if not trusted:
+    if not manner.trusted:
         _create(db, texts)
     clock, delta_rows, state, tables = Clock(), 0, 0, 0
     points = given.points(commit, TENTHS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import zlib
 from collections import Counter
 from decimal import Decimal
@@ -95,7 +96,8 @@ class Feed:
     def create_late(self) -> None:
         """Create a view that knows of the rows by what it is told."""
         name, sql = self.late.popitem()
-        given = {one: table(one, self.rows[one]) for one in ("t", "u") if self.came(one)}
+        read = set(re.findall(r"\w+", sql.partition("FROM")[2]))
+        given = {one: table(one, self.rows[one]) for one in ("t", "u") if one in read and self.came(one)}
         self.create(name, sql, backfill=given)
 
     def came(self, name: str) -> int:

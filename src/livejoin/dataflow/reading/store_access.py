@@ -266,8 +266,8 @@ def _compared(
 
 
 def _entries(m: Words, directory: int) -> Words:
-    """All entries of a directory in the order of its slots."""
+    """All entries of the directory of groups, in the order in which they are scanned."""
     begin, log = int(m[directory + k.D_SLOTS]), int(m[directory + k.D_LOG])
-    slots = m[begin : begin + (1 << log)]
+    slots = m[begin + ((np.arange(1 << log) * g.SPREAD) & ((1 << log) - 1))]
     entries: Words = slots[slots != 0] & k.MASK32
     return entries

@@ -247,7 +247,7 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
 
 @kernel
 def scan(store: Addresses, slot: int, output: Output, lists: Words) -> int:
-    """Write the rows of groups.
+    """Write the rows of groups, in an order that is none of their hashes (`livejoin.kernels.groups.layout.SPREAD`).
 
     Args:
         store: The groups; only scratch is changed.
@@ -263,10 +263,11 @@ def scan(store: Addresses, slot: int, output: Output, lists: Words) -> int:
     listed = words(lists)
     m[g.H_OUT] = 0
     m[g.H_LISTED] = 0
-    slots = m[g.H_DIRECTORY + D_SLOTS]
-    for i in range(slot, 1 << m[g.H_DIRECTORY + D_LOG]):
-        if m[slots + i] != 0:
-            group = m[slots + i] & MASK32
+    slots, places = m[g.H_DIRECTORY + D_SLOTS], 1 << m[g.H_DIRECTORY + D_LOG]
+    for i in range(slot, places):
+        word = m[slots + ((i * g.SPREAD) & (places - 1))]
+        if word != 0:
+            group = word & MASK32
             if m[g.H_OUT] == output.shape[1]:
                 return i
             render(m, p, group, p[g.P_SCRATCH])
