@@ -38,12 +38,16 @@ def with_kept_rows(relation: Relation, is_stored: bool = False) -> Relation:
     """
     if isinstance(relation, Join):
         return _kept(relation, {}, is_stored)[0]
-    if isinstance(relation, Aggregate) and isinstance(relation.input, Join):
+    if isinstance(relation, Aggregate) and isinstance(relation.input, Join) and _reads_unkept(relation.input):
         join, places = _kept(relation.input, _read(relation, relation.input), True)
         calls = tuple(replace(call, product=_moved(call.product, places)) for call in relation.calls)
         return replace(relation, input=join, calls=calls)
     passes = isinstance(relation, (Project, Repeated)) or (isinstance(relation, SetOperation) and relation.is_union_all)
     return relation.over([with_kept_rows(one, is_stored or not passes) for one in relation.below])
+
+
+def _reads_unkept(join: Join) -> bool:
+    return any(atom.table.is_trusted for atom in join.query.atoms)
 
 
 def _kept(join: Join, read: Columns, is_stored: bool) -> tuple[Join, Places]:
