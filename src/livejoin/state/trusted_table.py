@@ -26,6 +26,7 @@ from livejoin.state.table import BaseTable, Staged
 from livejoin.words import NULL_CODE, Words
 
 _FEW = 1 << 16  # changes that stay, however few groups there are
+_PIECE = 1 << 12  # changes of small commits that are kept as one
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,14 @@ class Changes:
         lines[kept] = np.arange(kept.shape[0])
         return Changes(self.values[kept], self.weights.copy(), lines)
 
+    def followed_by(self, others: Changes) -> Changes | None:
+        """These changes with others behind them, if they are few and have the same columns; else None."""
+        few = self.weights.shape[0] + others.weights.shape[0] <= _PIECE
+        if not few or self.lines is None or others.lines is None or not np.array_equal(self.lines, others.lines):
+            return None
+        values = np.concatenate([self.values, others.values], axis=1)
+        return Changes(values, np.concatenate([self.weights, others.weights]), self.lines)
+
     def line_of(self, column: int) -> Words:
         """Words of one column; NULL where no view reads it."""
         line = column if self.lines is None else int(self.lines[column])
@@ -92,6 +101,7 @@ class TrustedTable(BaseTable):
         self.came = 0
         self.offered: Changes | None = None
         self._truth: tuple[Mapping[str, Kept | None], tuple[Changes, ...]] = ({}, ())
+        self._kept_bytes = self._changed_bytes = 0
         self._pending: Changes | None = None
         self._events = np.empty(0, np.int64)
 
@@ -108,8 +118,7 @@ class TrustedTable(BaseTable):
     @property
     def is_long(self) -> bool:
         """Whether the changes take as much as the groups, so that these should be copied."""
-        kept = sum(one.nbytes for one in self._truth[0].values() if one is not None)
-        return sum(one.nbytes for one in self.changes) > max(kept, 8 * _FEW * len(self.table.columns))
+        return self._changed_bytes > max(self._kept_bytes, 8 * _FEW * len(self.table.columns))
 
     def kept_of(self, digest: str) -> Kept | None:
         """The groups that a store begins with, before the changes; None for none.
@@ -133,13 +142,13 @@ class TrustedTable(BaseTable):
                 "the views of such a table before its first rows come"
             )
             raise SchemaError(msg)
-        self._truth = {**groups, digest: None}, changes
+        self._hold({**groups, digest: None}, changes)
         return None
 
     def fold(self, groups: Mapping[str, Kept | None]) -> int:
         """Take copies of the groups of all stores as they are, so that the changes go; how many these were."""
         folded: int = sum(one.weights.shape[0] for one in self.changes)
-        self._truth = groups, ()
+        self._hold(groups, ())
         return folded
 
     def forget_others(self, digests: Iterable[str]) -> None:
@@ -147,13 +156,21 @@ class TrustedTable(BaseTable):
         groups, changes = self._truth
         known = set(digests)
         left = {digest: one for digest, one in groups.items() if digest in known}
-        self._truth = left, changes if left else ()
+        self._hold(left, changes if left else ())
+
+    def _hold(self, groups: Mapping[str, Kept | None], changes: tuple[Changes, ...]) -> None:
+        """Have other copies and changes from here on."""
+        vars(self).update(  # at once
+            _truth=(groups, changes),
+            _kept_bytes=sum(one.nbytes for one in groups.values() if one is not None),
+            _changed_bytes=sum(one.nbytes for one in changes),
+        )
 
     def recoded(self, recoding: Recoding) -> TrustedTable:
         """The same groups and changes with the words of new dictionaries."""
         made = TrustedTable(self.table, self._budget)
         groups, changes = self._truth
-        made._truth = (
+        made._hold(
             {digest: None if one is None else one.recoded(recoding) for digest, one in groups.items()},
             tuple(one.recoded(self.table, recoding) for one in changes),
         )
@@ -162,8 +179,7 @@ class TrustedTable(BaseTable):
 
     @property
     def nbytes(self) -> int:
-        groups, changes = self._truth
-        return sum(one.nbytes for one in (*groups.values(), *changes) if one is not None)
+        return self._kept_bytes + self._changed_bytes
 
     def sizes(self) -> tuple[int, int]:
         return self.nbytes, self.nbytes
@@ -193,12 +209,20 @@ class TrustedTable(BaseTable):
         pending = self._pending
         if pending is None:
             return
-        groups, changes = self._truth
+        (groups, changes), changed = self._truth, self._changed_bytes
         if groups:
             columns = range(len(self.table.columns)) if self.kept is None else self.kept
-            changes = (*changes, pending.keeping(columns, len(self.table.columns)))
+            come = pending.keeping(columns, len(self.table.columns))
+            changed += come.nbytes
+            if changes and (both := changes[-1].followed_by(come)) is not None:
+                changes, come = changes[:-1], both
+            changes = (*changes, come)
         vars(self).update(  # at once
-            _truth=(groups, changes), came=self.came + pending.weights.shape[0], _pending=None, _events=self._events[:0]
+            _truth=(groups, changes),
+            _changed_bytes=changed,
+            came=self.came + pending.weights.shape[0],
+            _pending=None,
+            _events=self._events[:0],
         )
 
     def rollback(self) -> None:
@@ -245,6 +269,7 @@ class TrustedTable(BaseTable):
 
     def _check(self) -> None:
         assert self._pending is None, "no staging is left"
+        assert self._changed_bytes == sum(one.nbytes for one in self.changes), "the bytes of the changes"
         assert not self.changes or self._truth[0], "changes stay for stores alone"
 
 
