@@ -475,3 +475,21 @@ def test_views_of_other_tables_do_not_follow_the_log(tmp_path: Path) -> None:
     assert list(db.views) == ["beside", "read_by", "over", "above"]
     assert [db.views[name].to_pylist() for name in ("beside", "over", "above")] == [[{"n": 3}], [{"n": 2}], [{"n": 3}]]
     assert {name for name in db.views if db.views[name].stats()["commits"]} == {"read_by", "over", "above"}
+
+
+def test_a_view_that_comes_late_has_its_columns_in_the_changes_that_stay() -> None:
+    """Data of all forms: what is kept of the changes follows the views, also where words come as they are."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE t (k BIGINT, x BIGINT, y BIGINT)" + PROPERTIES)
+    db.create_view("early", "SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+    db.apply("t", [{"k": 1, "x": 5, "y": 7, "_change_type": "insert"}])
+    db.apply("t", pa.table({"k": ["2"], "x": ["6"], "y": ["8"]}), coerce="json")
+    rows = [(1, 5, 7), (2, 6, 8)]
+    db.create_view("late", "SELECT k, SUM(x) AS x FROM t GROUP BY k", backfill={"t": rows})
+    db.create_view("joined", "SELECT a.x AS x, b.y AS y FROM t a JOIN t b ON a.k = b.k", backfill={"t": rows})
+    db.apply("t", pa.table({"k": [1], "x": [10], "y": [20]}))
+    db.apply("t", [(2, 30, 40)])
+    db._contents.graph.let_go(db._contents.graph.nodes)
+    assert multiset(db.views["late"].to_arrow()) == Counter({(1, 15): 1, (2, 36): 1})
+    expected = [(x, y) for x in (5, 10) for y in (7, 20)] + [(x, y) for x in (6, 30) for y in (8, 40)]
+    assert multiset(db.views["joined"].to_arrow()) == Counter(expected)

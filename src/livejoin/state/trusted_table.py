@@ -51,7 +51,10 @@ class Changes:
     def columns_of(self, columns: Sequence[int] | Words, places: Words | slice) -> Words:
         """Words of some columns of some changes, of shape (columns, n)."""
         lines = np.asarray(columns, np.int64)
-        found: Words = self.values[lines if self.lines is None else self.lines[lines]]
+        if self.lines is not None:
+            lines = self.lines[lines]
+            assert (lines >= 0).all(), "the changes that stay have what views read"
+        found: Words = self.values[lines]
         return found[:, places]
 
     def keeping(self, columns: Iterable[int], of_all: int) -> Changes:

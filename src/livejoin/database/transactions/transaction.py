@@ -476,6 +476,8 @@ def _encode(contents: Contents, planned: TablePlan, batch: ChangeBatch, versions
     if contents.budget.refuses:
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
     base, words, fresh = planned.base, batch.words, None
+    if base.table.is_trusted:
+        kept_columns(contents, base.table)  # the changes that stay have what views read now, in whatever form they come
     if words is None or batch.texts:
         if batch.written is None and length > FEW and base.coded:  # what a log has says nothing of new entries
             fresh = np.zeros(len(batch.table.columns), np.int64)
