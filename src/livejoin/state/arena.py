@@ -7,12 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from livejoin.errors import CapacityError
+from livejoin.kernels.jit import as_written
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import free
 from livejoin.kernels.memory import layout as k
+from livejoin.kernels.memory.directory import scattered
 from livejoin.kernels.memory.move_slots import move_slots
 from livejoin.state.budget import Budget
 from livejoin.state.reserved import bytes_to_grow, grown
+from livejoin.words import Words
 
 _SPARSE = 16
 _SMALL = 256
@@ -105,6 +108,13 @@ class Arena:
             needed: Words of what the owner keeps; hash slots and spare places apart, which may be five times as much.
         """
         return self.words.shape[0] > _SPARSE * max(needed, _SMALL)
+
+    def entries_as_read(self, directory: int) -> Words:
+        """The entries of a directory in the order in which a kernel reads all (`directory.scattered`); O(slots)."""
+        begin, log = int(self.words[directory + k.D_SLOTS]), int(self.words[directory + k.D_LOG])
+        slots = self.words[begin + as_written(scattered)(np.arange(1 << log), log)]
+        entries: Words = slots[slots != 0] & k.MASK32
+        return entries
 
     @property
     def used_bytes(self) -> int:

@@ -22,7 +22,6 @@ from livejoin.dataflow.stores.store import AnyStore
 from livejoin.dataflow.stores.thresholds import ThresholdStore
 from livejoin.dataflow.stores.top_k import TopKStore
 from livejoin.kernels.groups import layout as g
-from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.kernels.ordered import ranks as rank_access
 from livejoin.kernels.relation import multiset
@@ -130,7 +129,7 @@ class AggregateAccess:
     @cached_property
     def _index(self) -> Words:
         """The groups in the order of the scan."""
-        return _entries(self._store.arena.words, g.H_DIRECTORY)
+        return self._store.arena.entries_as_read(g.H_DIRECTORY)
 
     def total(self) -> int:
         return self._store.count()
@@ -263,11 +262,3 @@ def _compared(
             parts.append((rows.take(kept), weights[kept], np.full(kept.shape[0], place)))
     times, places = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
     return stack([part[0] for part in parts]), times, places
-
-
-def _entries(m: Words, directory: int) -> Words:
-    """All entries of the directory of groups, in the order in which they are scanned."""
-    begin, log = int(m[directory + k.D_SLOTS]), int(m[directory + k.D_LOG])
-    slots = m[begin + ((np.arange(1 << log) * g.SPREAD) & ((1 << log) - 1))]
-    entries: Words = slots[slots != 0] & k.MASK32
-    return entries

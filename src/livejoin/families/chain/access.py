@@ -12,7 +12,6 @@ from livejoin.families.join_access import Found, Values
 from livejoin.families.ranks import no_annotations
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.join import layout as q
-from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.state.exact_aggregates import bigints
 from livejoin.words import Words
@@ -40,10 +39,7 @@ class ChainAccess:
     @cached_property
     def _rows(self) -> Words:
         """The rows of the result in the order of the scan."""
-        begin, log = int(self._m[self._directory + k.D_SLOTS]), int(self._m[self._directory + k.D_LOG])
-        slots = self._m[begin : begin + (1 << log)]
-        rows: Words = slots[slots != 0] & k.MASK32
-        return rows
+        return self._join.arena.entries_as_read(self._directory)
 
     @cached_property
     def _ends(self) -> Words:

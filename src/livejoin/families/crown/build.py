@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from livejoin.families.crown.plan import CrownPlan
 
 _AT_ONCE = 1 << 14
-_KEY_BYTES = 24  # of a row that is sorted: its word, where the sorting puts it, and its hash
+_KEY_BYTES = 32  # of a row that is sorted: its word, twice, where the sorting puts it, and its hash
+_RUN = 8
 
 
 class Building:
@@ -51,7 +52,7 @@ class Building:
         for child in shape.children[shape.inline :]:
             below = self._plan.node_offsets[child]
             self._over_keys(kernel.place_parents, at, below)
-        self._over_keys(kernel.place_rows, at, at)
+        self._over_keys(kernel.place_rows, at, at, scattered=shape.atom is None)
         if self._plan.words[at + u.N_FLIPS]:
             self._over(self._slots(at), kernel.settle, at)
 
@@ -65,19 +66,22 @@ class Building:
         if shape.atom is None:
             self._over(self._places(at), kernel.mark_derived, at)
 
-    def _over_keys(self, step: Callable[..., int], at: int, edge: int) -> None:
+    def _over_keys(self, step: Callable[..., int], at: int, edge: int, *, scattered: bool = False) -> None:
         """Run a step over the rows of a node in the order in which their keys at an edge are hashed.
 
         Args:
             step: The kernel.
             at: The node.
             edge: The node below the edge; where it is the root there is no key, and no order.
+            scattered: Whether rows of one key come in an order that is none of hashes (`_scattered`).
         """
         places = self._places(at)
         with self._arena.budget.holding(_KEY_BYTES * places, "rows that are sorted by key"):
             keys = self._keys(at, edge, places)
+            if scattered:
+                keys = _scattered(keys)
             if self._plan.words[edge + u.N_PARENT] >= 0:
-                keys.sort()
+                keys = keys[np.argsort(keys >> 32, kind="stable")] if scattered else np.sort(keys)
                 self._make_slots(edge, keys)
             self._over(keys.shape[0], step, edge, keys)
 
@@ -123,6 +127,19 @@ class Building:
             done = step(self._arena.words, self._plan.words, *arguments, done, end)
             if done < end:
                 self._arena.grow()
+
+
+def _scattered(keys: Words) -> Words:
+    """Words in runs of `_RUN` that lie together, and the runs in an order of their own.
+
+    Rows of a derived node are found, and were made, in the order of their hashes. Results are enumerated as they are
+    placed here, and a view over them has the same hashes in a smaller directory: in that order they would all want its
+    first slots, and each would go by all that are there. Runs keep rows that lie together together.
+    """
+    whole = keys.shape[0] // _RUN
+    runs = keys[: whole * _RUN].reshape(whole, _RUN)
+    order = np.random.default_rng(whole).permutation(whole)
+    return np.concatenate([runs[order].reshape(-1), keys[whole * _RUN :]])
 
 
 def _distinct(ordered: Words) -> Words:

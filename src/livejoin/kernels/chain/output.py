@@ -21,6 +21,7 @@ from livejoin.kernels.join import ring
 from livejoin.kernels.join.batch_delta import D_BUMP, D_INDEX, D_PASS, D_RECORD, X_NEXT, X_OF
 from livejoin.kernels.join.layout import BAG, H_OUT, H_OVERFLOW, P_HEAD, P_MODE, P_WORDS, RING
 from livejoin.kernels.join.segments import open_segment
+from livejoin.kernels.memory.directory import scattered
 from livejoin.kernels.memory.layout import D_COUNT, D_LOG, D_SLOTS, MASK32
 from livejoin.kernels.parameters import Arena, Cursor, Delta, Output, Plan, Segments, Words
 
@@ -109,10 +110,10 @@ def write_result(m: Arena, p: Plan, cursor: Cursor, weights: int, out: Output, c
     """
     result = p[P_RESULT]
     directory = p[result + S_DIRECTORY]
-    slots = m[directory + D_SLOTS]
+    slots, log = m[directory + D_SLOTS], m[directory + D_LOG]
     at = 0
-    while cursor[K_SLOT] < 1 << m[directory + D_LOG]:
-        row = m[slots + cursor[K_SLOT]] & MASK32
+    while cursor[K_SLOT] < 1 << log:
+        row = m[slots + scattered(cursor[K_SLOT], log)] & MASK32
         if row != 0:
             copies = 1
             if p[P_MODE] == BAG:

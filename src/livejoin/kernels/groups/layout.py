@@ -77,10 +77,6 @@ PLAN = 18
 BLOCK = 256
 """Rows whose groups are found before the plain accumulators are added to, one accumulator after the other."""
 
-SPREAD = 0x9E3779B1
-"""Groups are read by steps of so many slots. Whoever read them slot by slot into another directory with equal hashes,
-as DISTINCT of their keys, would fill a small part of it at a time, in O(groups) probes for each."""
-
 # Scratch beside the arena
 S_HASHES = BLOCK  # of the next rows
 S_SEEN = S_HASHES + AHEAD  # what was read ahead, for nobody

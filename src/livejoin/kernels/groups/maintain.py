@@ -19,7 +19,7 @@ from livejoin.kernels.groups.signed import is_sound, settle_signed
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.join.ahead import AHEAD, BEYOND
 from livejoin.kernels.memory.arena import allocate, release, words
-from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
+from livejoin.kernels.memory.directory import create, find, finish, mix, remove, scattered, seed
 from livejoin.kernels.memory.layout import (
     AT_ONCE,
     D_COUNT,
@@ -247,7 +247,7 @@ def maintain(store: Addresses, changes: Changed, texts: Texts, emit: bool, outpu
 
 @kernel
 def scan(store: Addresses, slot: int, output: Output, lists: Words) -> int:
-    """Write the rows of groups, in an order that is none of their hashes (`livejoin.kernels.groups.layout.SPREAD`).
+    """Write the rows of groups, in an order that is none of hashes (`livejoin.kernels.memory.directory.scattered`).
 
     Args:
         store: The groups; only scratch is changed.
@@ -263,9 +263,9 @@ def scan(store: Addresses, slot: int, output: Output, lists: Words) -> int:
     listed = words(lists)
     m[g.H_OUT] = 0
     m[g.H_LISTED] = 0
-    slots, places = m[g.H_DIRECTORY + D_SLOTS], 1 << m[g.H_DIRECTORY + D_LOG]
-    for i in range(slot, places):
-        word = m[slots + ((i * g.SPREAD) & (places - 1))]
+    slots, log = m[g.H_DIRECTORY + D_SLOTS], m[g.H_DIRECTORY + D_LOG]
+    for i in range(slot, 1 << log):
+        word = m[slots + scattered(i, log)]
         if word != 0:
             group = word & MASK32
             if m[g.H_OUT] == output.shape[1]:

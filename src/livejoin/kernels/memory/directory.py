@@ -39,6 +39,9 @@ _SEED = np.uint64(0x2545F4914F6CDD1D)
 LEAST_LOG = 3  # a directory never has fewer than eight hash slots
 MANY_LOG = 16  # so many slots are not doubled in one call
 
+RUN_LOG = 3  # slots that `scattered` keeps together: 8
+_STEP = 0x9E3779B1
+
 
 @inlined
 def mix(h: Any, word: int) -> Any:
@@ -104,6 +107,17 @@ def place(m: Arena, slots: int, log: int, word: int) -> None:
     while m[slots + i] != 0:
         i = (i + 1) & mask
     m[slots + i] = word
+
+
+@inlined
+def scattered(i: Any, log: int) -> Any:
+    """The slot to read as number ``i`` where all ``1 << log`` are read, in an order that is none of hashes.
+
+    What is read often goes into a directory with the same keys, and so the same hashes, in fewer slots. In the order of
+    hashes all would want its first slots, and each would go by all that are there.
+    """
+    runs = (1 << (log - RUN_LOG)) - 1
+    return (((i >> RUN_LOG) * _STEP & runs) << RUN_LOG) | (i & ((1 << RUN_LOG) - 1))
 
 
 @helper

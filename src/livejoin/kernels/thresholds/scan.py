@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from livejoin.kernels.jit import kernel
+from livejoin.kernels.memory.directory import scattered
 from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32
 from livejoin.kernels.ordered.order_nodes import T_LEAF, T_PLACE
 from livejoin.kernels.ordered.order_tree import entry_here, first_leaf, seek
@@ -33,8 +34,9 @@ def scan(store: Addresses, text: Texts, cursor: Cursor, output: Output) -> int:
     m, form, width = s.arena, s.form, s.whole[O_WIDTH]
     row = form[P_ROW]
     made = 0
-    for slot in range(cursor[0], 1 << m[H_BOUNDS + D_LOG]):
-        record = m[m[H_BOUNDS + D_SLOTS] + slot] & MASK32
+    log = m[H_BOUNDS + D_LOG]
+    for slot in range(cursor[0], 1 << log):
+        record = m[m[H_BOUNDS + D_SLOTS] + scattered(slot, log)] & MASK32
         if record == 0:
             continue
         set_key(s, record)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.join.layout import H_DUPLICATES, H_OVERFLOW, P_HEAD, P_MODE, SET
 from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.directory import scattered
 from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, DONE, MASK32, OUTPUT_FULL
 from livejoin.kernels.parameters import Addresses, Cursor, Line, Matrix, Words
 from livejoin.kernels.transitions.buffers import Lines, TransitionBuffers, opened
@@ -63,10 +64,10 @@ def scan(state: Addresses, cursor_words: Cursor, joined: Words, known: Words, ou
     stride = stride_of(known)
     m[H_OVERFLOW] = 0
     slots = m[p[P_INSTANCES] + D_SLOTS]
-    number = 1 << m[p[P_INSTANCES] + D_LOG]
+    log = m[p[P_INSTANCES] + D_LOG]
     at = 0
-    while cursor[SCAN_SLOT] < number:
-        instance = m[slots + cursor[SCAN_SLOT]] & MASK32
+    while cursor[SCAN_SLOT] < 1 << log:
+        instance = m[slots + scattered(cursor[SCAN_SLOT], log)] & MASK32
         if instance != 0:
             at_state = m[instance + I_STATE] * stride
             first = known.states[at_state + S_AT]
@@ -131,11 +132,11 @@ def count(
     plain = _is_plain(s, joined)
     m[H_OVERFLOW] = 0
     slots = m[p[P_INSTANCES] + D_SLOTS]
-    number = 1 << m[p[P_INSTANCES] + D_LOG]
+    log = m[p[P_INSTANCES] + D_LOG]
     exact = 0
     rough = 0.0
-    while cursor[SCAN_SLOT] < number:
-        instance = m[slots + cursor[SCAN_SLOT]] & MASK32
+    while cursor[SCAN_SLOT] < 1 << log:
+        instance = m[slots + scattered(cursor[SCAN_SLOT], log)] & MASK32
         if instance != 0:
             at_state = m[instance + I_STATE] * stride
             size = known.states[at_state + S_SIZE]
