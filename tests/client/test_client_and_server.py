@@ -210,6 +210,11 @@ def test_bad_rows_and_previews() -> None:
         assert client.preview({"T": [{"id": 9, "n": 1}], "U": [{"id": 1}]}).violations == ()
         with pytest.raises(DuplicateKeyError):
             client.preview("T", [{"id": 1, "n": 6}])
+        odd: list[dict[str, Any]] = [{"id": 9, "n": 2000}, {"id": 10, "n": "many"}, {"id": 11, "n": 3}]
+        tried = client.preview("T", odd, on_bad_rows="dead_letter")
+        assert (tried.changes, tried.bad_rows, tried.violations) == (1, 2, ())
+        assert [one["row"] for one in tried.dead_letters] == [0, 1]
+        assert (client.preview("T", odd, on_bad_rows="skip").dead_letters, db.preview("T", odd[2:]).bad_rows) == ((), 0)
         assert (db.version, sorted(db.tables["T"].to_arrow()["id"].to_pylist())) == (version, rows)
 
 

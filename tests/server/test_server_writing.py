@@ -92,6 +92,18 @@ def test_bad_rows_go_where_the_request_says(client: httpx.Client) -> None:
     assert (done["changes"], done["bad_rows"], letter["row"], letter["change"]) == (1, 1, 1, rows[1])
 
 
+def test_a_dry_run_says_which_rows_would_be_left_out(client: httpx.Client, db: livejoin.Database) -> None:
+    """It took no notice of ``on_bad_rows``, and refused what the commit would have taken."""
+    rows = [{"k": 1, "v": 1}, {"k": 2, "v": "many"}]
+    assert client.post("/v1/tables/t?dry_run=1", json=rows).status_code == 400
+    skipped = client.post("/v1/tables/t?dry_run=1&on_bad_rows=skip", json=rows).json()
+    assert (skipped["changes"], skipped["bad_rows"], "dead_letters" in skipped) == (1, 1, False)
+    seen = client.post("/v1/tables/t?dry_run=1&on_bad_rows=dead_letter", json=rows).json()
+    (letter,) = seen["dead_letters"]
+    assert (seen["changes"], seen["bad_rows"], letter["row"], letter["change"]) == (1, 1, 1, rows[1])
+    assert ([row["s"] for row in seen["deltas"]["totals"]], db.version) == ([1], 0)
+
+
 def test_sql(client: httpx.Client) -> None:
     def run(sql: str, parameters: Any = None) -> httpx.Response:
         return client.post("/v1/execute", json={"sql": sql} | ({"parameters": parameters} if parameters else {}))

@@ -234,15 +234,18 @@ class Client:
 
         Cost: Arrow of one table goes as it is. Of several tables each value becomes JSON.
         """
-        query: dict[str, str] = {} if on_conflict == "error" else {"on_conflict": on_conflict}
-        if on_bad_rows is not None:
-            query["on_bad_rows"] = on_bad_rows
+        query = _manner(on_conflict, on_bad_rows)
         parts, kind, body = _commit(changes, rows)
         headers = {"Content-Type": kind, **_numbered(self._request() if request is None else request)}
         return read_applied(self._exchange.ask(Ask("POST", parts, query, body, headers)).json())
 
     def preview(
-        self, changes: str | Mapping[str, object], rows: object = None, *, on_conflict: OnConflict = "error"
+        self,
+        changes: str | Mapping[str, object],
+        rows: object = None,
+        *,
+        on_conflict: OnConflict = "error",
+        on_bad_rows: OnBadRows | None = None,
     ) -> Previewed:
         """What a commit would do, as `livejoin.Database.preview`: it is tried, and nothing is changed.
 
@@ -250,6 +253,7 @@ class Client:
             changes: As for `apply`.
             rows: As for `apply`.
             on_conflict: As for `apply`.
+            on_bad_rows: As for `apply`.
 
         Returns:
             The figures of the commit, what would change in the views, and which assertions would refuse it.
@@ -257,7 +261,7 @@ class Client:
         Raises:
             ChangeError, AbsentNameError, ServerError: As for `apply`.
         """
-        query = {"dry_run": "1"} | ({} if on_conflict == "error" else {"on_conflict": on_conflict})
+        query = {"dry_run": "1", **_manner(on_conflict, on_bad_rows)}
         parts, kind, body = _commit(changes, rows)
         return read_previewed(self._exchange.ask(Ask("POST", parts, query, body, {"Content-Type": kind})).json())
 
@@ -341,6 +345,12 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({str(self._exchange.address)!r})"
+
+
+def _manner(on_conflict: OnConflict, on_bad_rows: OnBadRows | None) -> dict[str, str]:
+    """The parameters of a request that say what becomes of conflicts and of bad rows, where it is not the usual."""
+    conflicts: dict[str, str] = {} if on_conflict == "error" else {"on_conflict": on_conflict}
+    return conflicts if on_bad_rows is None else {**conflicts, "on_bad_rows": on_bad_rows}
 
 
 def _commit(changes: str | Mapping[str, object], rows: object) -> tuple[tuple[str, ...], str, bytes]:

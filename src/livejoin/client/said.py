@@ -90,6 +90,8 @@ class Previewed:
         late: How many would come behind their window.
         deltas: The changes of each view that you may read, by its name: dicts with ``_change_type``, as in `changes`.
         violations: The assertions that would refuse the commit, each with its ``assertion`` and ``message``.
+        bad_rows: How many would be left out for ``on_bad_rows="skip"`` or ``"dead_letter"``.
+        dead_letters: The rows that would be left out for ``on_bad_rows="dead_letter"``: table, row and reason.
     """
 
     version: int
@@ -98,6 +100,8 @@ class Previewed:
     late: int
     deltas: Mapping[str, Sequence[Mapping[str, Any]]]
     violations: tuple[Mapping[str, Any], ...] = ()
+    bad_rows: int = 0
+    dead_letters: tuple[Mapping[str, Any], ...] = ()
 
 
 def read_previewed(said: Any) -> Previewed:
@@ -114,6 +118,8 @@ def read_previewed(said: Any) -> Previewed:
             int(said["late"]),
             dict(said["deltas"]),
             tuple(said.get("violations", ())),
+            int(said.get("bad_rows", 0)),
+            tuple(said.get("dead_letters", ())),
         )
     except _WRONG as error:
         raise _other(said) from error

@@ -51,7 +51,7 @@ from livejoin.database.transactions import transaction
 from livejoin.database.transactions.bad_rows import ON_BAD_ROWS, Good, OnBadRows, commit_good
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone, commits, first
-from livejoin.database.transactions.preview import Preview, previewed
+from livejoin.database.transactions.preview import Preview, previewed, previewed_good
 from livejoin.database.transactions.redeclare import redeclare
 from livejoin.database.transactions.refresh import refresh, refresh_good
 from livejoin.database.transactions.replay import Manner, Replay, replay_good, replay_whole
@@ -913,9 +913,7 @@ left = -1; nothing of the commit stands
         intake = self._intake
         if coerce is not None or extra_columns is not None:
             intake = check_intake(coerce, extra_columns, intake)
-        if on_bad_rows is not None:
-            check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
-        manner = on_bad_rows or self._on_bad_rows
+        manner = self._manner(on_bad_rows)
         asked = None if request is None else check_request(request)
         if asked is not None and (done := self._done(asked)) is not None:
             return done
@@ -964,6 +962,12 @@ left = -1; nothing of the commit stands
             self.create_table(NOW, f"{NOW_COLUMN} TIMESTAMP", window_range=(NOW_COLUMN, NOW_RANGE))
         return self.apply(NOW, rows_of_time(self._contents, time), request=request)
 
+    def _manner(self, on_bad_rows: OnBadRows | None) -> OnBadRows:
+        """What becomes of bad rows, where a call may say it."""
+        if on_bad_rows is not None:
+            check_word(on_bad_rows, "on_bad_rows", ON_BAD_ROWS)
+        return on_bad_rows or self._on_bad_rows
+
     def _done(self, request: Numbered | None) -> Commit | None:
         """The commit of a request that was done before, which is durable when this returns; None if it is new."""
         answer = None if request is None else self._contents.requests.answer(request)
@@ -983,6 +987,7 @@ left = -1; nothing of the commit stands
         on_conflict: OnConflict = "error",
         coerce: Coerce | None = None,
         extra_columns: ExtraColumns | None = None,
+        on_bad_rows: OnBadRows | None = None,
     ) -> Preview:
         """What a commit would change; nothing is changed, and nobody who follows hears of it.
 
@@ -992,6 +997,7 @@ left = -1; nothing of the commit stands
             on_conflict: As for `apply`.
             coerce: As for `apply`.
             extra_columns: As for `apply`.
+            on_bad_rows: What happens to bad rows, as for `apply`: with ``dead_letter`` the preview has them.
 
         Raises:
             LivejoinError: As `apply` would refuse the changes.
@@ -1006,6 +1012,10 @@ left = -1; nothing of the commit stands
         """
         named = _named(changes, data, "preview")
         intake = check_intake(coerce, extra_columns, self._intake)
+        manner = self._manner(on_bad_rows)
+        if manner != "fail":
+            tells = manner == "dead_letter"
+            return previewed_good(self._contents, named, on_conflict, intake, tells=tells)
         batches = transaction.read(self._contents, named, False, on_conflict, intake)
         return previewed(self._contents, batches, on_conflict)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,7 @@ from livejoin.words import Words
 
 OnBadRows = Literal["fail", "skip", "dead_letter"]
 """What becomes of changes that are none, or that a view has no value for."""
+Done = TypeVar("Done")
 ON_BAD_ROWS: tuple[OnBadRows, ...] = ("fail", "skip", "dead_letter")
 
 OF_A_ROW = (ChangeFormatError, ChangeValueError)
@@ -53,7 +54,7 @@ def commit_good(
     notes: Mapping[str, Any],
     request: Numbered | None = None,
 ) -> tuple[Commit, list[BadRow]]:
-    """Apply the good ones of some changes as one commit.
+    """Apply the good ones of some changes as one commit (`with_good`).
 
     Args:
         contents: The database's contents.
@@ -62,9 +63,33 @@ def commit_good(
         intake: How far data may differ from what tables are declared to be.
         notes: JSON values that stand with the commit.
         request: The request of a client that it answers.
+    """
+
+    def commit(batches: list[ChangeBatch], left_out: int) -> Commit:
+        noted = notes if request is None else {**notes, "request": request.noted(left_out)}
+        return transaction.commit(contents, batches, on_conflict, noted)
+
+    return with_good(contents, named, on_conflict, intake, commit)
+
+
+def with_good(
+    contents: Contents,
+    named: Mapping[str, object],
+    on_conflict: OnConflict,
+    intake: Intake,
+    step: Callable[[list[ChangeBatch], int], Done],
+) -> tuple[Done, list[BadRow]]:
+    """Do something with the good ones of some changes.
+
+    Args:
+        contents: The database's contents.
+        named: The changes of each table.
+        on_conflict: What happens to conflicts.
+        intake: How far data may differ from what tables are declared to be.
+        step: The commit, or one that is tried; it is told how many changes are left out.
 
     Returns:
-        The commit, and the changes that were left out, in the order of each table's data.
+        What the step gave, and the changes that were left out, in the order of each table's data.
 
     Raises:
         LivejoinError: As for `livejoin.Database.apply`, where what fails is no single change: a column that is missing
@@ -80,8 +105,7 @@ def commit_good(
         batches = good.read()
         names = {batch.table.name: name for batch, name in zip(batches, good.kept, strict=True)}
         try:
-            noted = notes if request is None else {**notes, "request": request.noted(len(good.reasons))}
-            commit = transaction.commit(contents, batches, on_conflict, noted)
+            done = step(batches, len(good.reasons))
         except LateChanges as error:
             for row in error.rows[::-1].tolist():
                 good.leave_out(names[error.table], row, error)
@@ -106,7 +130,7 @@ def commit_good(
             for table, position, why in reversed(violators([batch.length for batch in batches], fails)):
                 good.leave_out(names[batches[table].table.name], position, why)
         else:
-            return commit, good.letters()
+            return done, good.letters()
 
 
 def _try_all(contents: Contents, some: list[ChangeBatch], _: list[Words], on_conflict: OnConflict) -> None:

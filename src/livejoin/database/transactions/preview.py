@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from livejoin.changes import ChangeBatch
-from livejoin.database.commit import Commit
+from livejoin.changes import ChangeBatch, Intake
+from livejoin.database.commit import BadRow, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.lineage.causes import Cause, Given
 from livejoin.database.names import ByName
 from livejoin.database.reading import Row
+from livejoin.database.transactions.assertions import refuse_violations
+from livejoin.database.transactions.bad_rows import with_good
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.database.transactions.transaction import trial
 from livejoin.errors import ReadError, ViolationError
@@ -29,6 +31,8 @@ class Preview:
         late: How many would come too late.
         deltas: The delta of each view that keeps deltas and that would change, by its name.
         violations: The assertions that would refuse it, as the errors that `livejoin.Database.apply` would raise.
+        bad_rows: How many changes would be left out as bad ones.
+        dead_letters: The changes that would be left out, as `livejoin.Commit` has them.
         given: The changes, for `why`.
     """
 
@@ -38,6 +42,8 @@ class Preview:
     late: int
     deltas: Mapping[str, pa.Table]
     violations: tuple[ViolationError, ...] = ()
+    bad_rows: int = 0
+    dead_letters: tuple[BadRow, ...] = ()
     given: Given | None = field(default=None, repr=False)
 
     def why(self, view: str, row: Row) -> Cause:
@@ -85,7 +91,29 @@ def previewed(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: O
         deltas = ByName((name, commit[name]) for name in commit.views if commit.rows(name))
         given = Given(contents, tuple(batches), on_conflict, contents.version, trial)
         said = (commit.version, commit.changes, commit.ignored, commit.late, deltas, commit.violations)
-        found.append(Preview(*said, given))
+        found.append(Preview(*said, given=given))
 
     trial(contents, batches, on_conflict, look)
     return found[-1]
+
+
+def previewed_good(
+    contents: Contents, named: Mapping[str, object], on_conflict: OnConflict, intake: Intake, *, tells: bool
+) -> Preview:
+    """As `livejoin.Database.preview` where bad rows are left out.
+
+    Args:
+        contents: The database's contents.
+        named: The changes of each table.
+        on_conflict: What happens to conflicts.
+        intake: How far data may differ from what tables are declared to be.
+        tells: Whether it gives those that are left out.
+    """
+
+    def look(batches: list[ChangeBatch], _: int) -> Preview:
+        seen = previewed(contents, batches, on_conflict)
+        refuse_violations(seen.violations)
+        return seen
+
+    seen, bad = with_good(contents, named, on_conflict, intake, look)
+    return replace(seen, bad_rows=len(bad), dead_letters=tuple(bad) if tells else ())

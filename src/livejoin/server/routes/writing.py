@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from livejoin.database import Commit
+from livejoin.database.commit import BadRow
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.schema import instants_of
 from livejoin.server.access import Who
@@ -120,7 +121,13 @@ def _apply(
 ) -> Response:
     db = service.db
     if manner.is_dry:
-        seen = db.preview(changes, on_conflict=manner.on_conflict, coerce="json", extra_columns=manner.extra_columns)
+        seen = db.preview(
+            changes,
+            on_conflict=manner.on_conflict,
+            coerce="json",
+            extra_columns=manner.extra_columns,
+            on_bad_rows=manner.on_bad_rows,
+        )
         deltas = {
             name: objects(delta, instants_of(delta.column_names, db.views[name].types))
             for name, delta in seen.deltas.items()
@@ -129,7 +136,8 @@ def _apply(
         figures = {"version": seen.version, "changes": seen.changes, "ignored": seen.ignored, "late": seen.late}
         violations = [violation(told_to(who, error)) for error in seen.violations]
         said = {"violations": violations} if violations else {}
-        return json_answer({**figures, "dry_run": True, "deltas": deltas, **said})
+        left_out = {"bad_rows": seen.bad_rows, **_letters(seen.dead_letters)}
+        return json_answer({**figures, **left_out, "dry_run": True, "deltas": deltas, **said})
     with violations_told_to(who):
         done = db.apply(
             changes,
@@ -145,11 +153,15 @@ def _apply(
     return json_answer(_said(done))
 
 
-def _said(done: Commit) -> dict[str, Any]:
+def _letters(left_out: Sequence[BadRow]) -> dict[str, Any]:
+    """The changes that are given back, where there are any."""
     letters = [
-        {"table": one.table, "row": one.row, "reason": one.reason, "change": plain(one.change)}
-        for one in done.dead_letters
+        {"table": one.table, "row": one.row, "reason": one.reason, "change": plain(one.change)} for one in left_out
     ]
+    return {"dead_letters": letters} if letters else {}
+
+
+def _said(done: Commit) -> dict[str, Any]:
     return {
         "version": done.version,
         "changes": done.changes,
@@ -157,7 +169,7 @@ def _said(done: Commit) -> dict[str, Any]:
         "late": done.late,
         "bad_rows": done.bad_rows,
         "repeated": done.repeated,
-        **({"dead_letters": letters} if letters else {}),
+        **_letters(done.dead_letters),
     }
 
 
