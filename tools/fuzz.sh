@@ -17,6 +17,6 @@ while [ "$(date +%s)" -lt "$end" ]; do
     # shellcheck disable=SC2046
     LIVEJOIN_FUZZ=$examples LIVEJOIN_SEED=$seed NUMBA_BOUNDSCHECK=$checked "$python" -m pytest \
         --quiet --exitfirst --timeout 0 --hypothesis-seed "$seed" -m "not spark" \
-        $(grep -rlE --include='test_*.py' 'LIVEJOIN_SEED|@given|import (IS_FUZZ|seeds|.*, seeds)' tests)
+        $(grep -rlE --include='test_*.py' 'LIVEJOIN_SEED|@given|import (.*, )?(IS_FUZZ|seeds)' tests)
 done
 printf 'livejoin: %d rounds of %s examples a property, no failure\n' "$round" "$examples"

@@ -21,6 +21,7 @@ from livejoin.errors import LivejoinError
 from livejoin.plan.dispatch import TableSample, sampled
 from oracle import signed_multiset, without_zeros
 from scenario import Row
+from strategies import IS_FUZZ
 
 MINUTE = dt.timedelta(minutes=1)
 BEGIN = dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)
@@ -180,7 +181,7 @@ def test_cells_leave_out_and_close_what_one_process_does(tmp_path: Path, key: st
     policy = None if late == "skip" else Policy(on_bad_rows="dead_letter")
     for cells in (3, 3, 1, 4):
         both.start(cells)
-        for _ in range(6):
+        for _ in range(6 if IS_FUZZ else 4):
             clock += dice.choice([0, 1, 2, 4, 15, 15])
             if changes := both.batch(clock):
                 done = both.apply(changes, policy)

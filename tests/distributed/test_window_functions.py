@@ -12,6 +12,7 @@ import livejoin
 from livejoin.schema import Table
 from oracle import assert_same_rows, connect, multiset, signed_multiset, without_zeros
 from spread_cells import spread
+from strategies import IS_FUZZ
 from window_views import SCHEMA, VALUES, VIEWS, Row, changed
 
 RANKS = [
@@ -30,7 +31,7 @@ def arrow(table: Table, changes: list[tuple[Row, str]]) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("cells", [1, 2, 5])
+@pytest.mark.parametrize("cells", [1, 2, 5] if IS_FUZZ else [5])
 def test_window_functions(cells: int) -> None:
     bound, draw = livejoin.Database(), random.Random(cells)
     for statement in SCHEMA.strip().splitlines():
@@ -41,7 +42,7 @@ def test_window_functions(cells: int) -> None:
     spread_views = spread(bound, cells)
     rows: dict[str, list[Row]] = {name: [] for name in VALUES}
     told: dict[str, Counter[Row]] = {f"v{number}": Counter() for number in texts}
-    for _ in range(8):
+    for _ in range(8 if IS_FUZZ else 6):
         data = {name: arrow(bound.tables[name], listed) for name, listed in changed(rows, draw).items()}
         for view, deltas in spread_views.apply(data).items():
             for delta in deltas:

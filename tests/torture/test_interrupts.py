@@ -20,6 +20,7 @@ from torture.interrupts import NEVER, Life, cut_off, places, points
 from torture.one_commit import run
 
 CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "16"))
+COMMITS = int(os.environ.get("LIVEJOIN_TORTURE", "10"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 TWO = "SELECT A.src AS a, COUNT(*) AS n FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src"
@@ -56,7 +57,7 @@ def test_a_commit_that_is_cut_off_stands_or_does_not(error: type[BaseException],
     life = Life(SEED, threads, algorithm)
     total = points(life)
     outcomes: Counter[str] = Counter()
-    for at in places(total, CUTS, SEED):
+    for at in places(total, COMMITS, SEED):
         stands, cut = life.cut(error, at, again=at % 3 == 0)
         outcomes["stands" if stands else "does not"] += 1
         try:

@@ -32,6 +32,7 @@ from livejoin.sql.lower.select import relation_of
 from livejoin.sql.lower.view_merging import merge_views
 from livejoin.sql.names.known import Names
 from livejoin.sql.parse.sub_queries import has_marks
+from livejoin.sql.parse.walking import nodes_of
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.resolved.query import BoundBlock, SelectBlock
 from livejoin.sql.sub_queries.free import refuse_outer
@@ -74,7 +75,7 @@ def well_formed(block: SelectBlock) -> bool:
     or on the core, and no occurrence is in two parts.
     """
     widths = [len(relation.table.columns) for relation in block.scope.relations]
-    columns = (column for value in block.expressions for column in value.find_all(exp.Column))
+    columns = (column for value in block.expressions for column in nodes_of(value, exp.Column))
     refs = [column.meta[REF] for column in columns if REF in column.meta]
     for equality in (*block.equalities, *(one for part in block.parts for one in part.equalities)):
         refs += [equality.left, equality.right]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -12,6 +13,7 @@ from livejoin.errors import SchemaError, SqlError, UnknownNameError
 from livejoin.query.bound_query import Query
 from livejoin.sql.bind.query import bind_query
 from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.walking import nodes_of
 
 
 def bind_views(texts: Mapping[str, str], catalog: Catalog, allow_product: bool = False) -> dict[str, Query]:
@@ -144,14 +146,15 @@ def _circle(name: str, texts: Mapping[str, str]) -> list[str]:
     return path[::-1]
 
 
-def names_read(sql: str) -> set[str]:
+@lru_cache(maxsize=1_024)  # who opens a log asks for all views anew at each of its records
+def names_read(sql: str) -> frozenset[str]:
     """The tables and views that a query names at any depth, in lower case; raises as `bind_query` does for syntax."""
     tree, _ = parse(sql)
-    defined = {definition.alias.lower() for definition in tree.find_all(exp.CTE)}
-    return {table.name.lower() for table in tree.find_all(exp.Table)} - defined
+    defined = {definition.alias.lower() for definition in nodes_of(tree, exp.CTE)}
+    return frozenset(table.name.lower() for table in nodes_of(tree, exp.Table)) - defined
 
 
 def names_said(sql: str) -> set[str]:
     """All names that a query reads from, in lower case, also those that a WITH somewhere in it defines."""
     tree, _ = parse(sql)
-    return {table.name.lower() for table in tree.find_all(exp.Table)}
+    return {table.name.lower() for table in nodes_of(tree, exp.Table)}

@@ -20,6 +20,7 @@ from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.names.outputs import no_column_type
 from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.parse.walking import nodes_of
 from livejoin.sql.resolved.column import REF, column_at
 from livejoin.sql.resolved.item import Item, Order, SortBy
 from livejoin.sql.scalars.expression import RowType, bind_expression
@@ -151,7 +152,7 @@ def _output(item: Item, value: exp.Expr, relation: Relation, row: RowType, sourc
     kind = column_type(element)
     if kind is None:
         raise no_column_type(item, found, source)
-    said = {relation.types[column.meta[REF].column] for column in value.find_all(exp.Column)}
+    said = {relation.types[column.meta[REF].column] for column in nodes_of(value, exp.Column)}
     if expression.scalar is not None:
         said = {expression.scalar.type}
     if len(said) == 1 and next(iter(said)).arrow == kind.arrow:

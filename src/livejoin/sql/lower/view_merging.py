@@ -53,6 +53,7 @@ from livejoin.sql.lower.conditions.split import (
 from livejoin.sql.lower.conditions.substitute import onto_one_atom
 from livejoin.sql.lower.parts.part_tree import below
 from livejoin.sql.parse.source import offset_of
+from livejoin.sql.parse.walking import nodes, nodes_of
 from livejoin.sql.resolved.column import REF, bound_column, over, refs_of
 from livejoin.sql.resolved.part import Equality, Part, moved
 from livejoin.sql.resolved.query import Occurrence, Scope, SelectBlock
@@ -101,7 +102,7 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
         computed = [value for value in used if not isinstance(value, exp.Column)]
         if block.sets is not None and any(_is_computed(ref, relation, plain) for ref in grouped):
             continue
-        if sum(len(list(value.walk())) for value in computed) > _MOST_NODES:
+        if sum(len(nodes(value)) for value in computed) > _MOST_NODES:
             continue
         if not _may_be_null(relation, plain, block):
             continue
@@ -191,7 +192,7 @@ def _pairs(block: SelectBlock) -> Iterator[Equality]:
 
 
 def _all_refs(value: exp.Expr) -> Iterator[ColumnRef]:
-    return (column.meta[REF] for column in value.find_all(exp.Column))
+    return (column.meta[REF] for column in nodes_of(value, exp.Column))
 
 
 def _levels(value: exp.Expr) -> int:
@@ -376,7 +377,7 @@ def _placed_at(value: exp.Expr, column: exp.Column) -> exp.Expr:
 
 def _moved(value: exp.Expr, offset: int) -> exp.Expr:
     """An expression whose parts all have one position; none if it is negative."""
-    for node in value.walk():
+    for node in nodes(value):
         for name in ("start", "end", "line", "col"):
             node.meta.pop(name, None)
     if offset >= 0:

@@ -19,6 +19,7 @@ from livejoin.schema import CHANGE_COLUMNS, SqlType
 from livejoin.sql.names.scope import relation_named, resolve
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.sub_queries import is_distinct_on
+from livejoin.sql.parse.walking import nodes_of
 from livejoin.sql.resolved.column import REF, bound_column, refs_of
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.query import Scope
@@ -128,7 +129,7 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
         name, value, alias_offset = node.alias, node.this, offset_of(node.args["alias"], offset)
     elif isinstance(node, exp.Column):
         name = node.name
-    bare = any(not isinstance(star.parent, exp.Column) for star in value.find_all(exp.Star))
+    bare = any(not isinstance(star.parent, exp.Column) for star in nodes_of(value, exp.Star))
     if bare and not value.find(exp.AggFunc):
         msg = "* within an expression is not supported; name the columns"
         raise source.unsupported("*", msg, offset)

@@ -18,6 +18,7 @@ from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.uuid_texts import fit_uuids
 from livejoin.sql.parse.other_dialects import QUALIFIERS
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.parse.walking import nodes_of
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.resolved.outer import Outer, outer_column
 from livejoin.sql.resolved.query import Occurrence, Scope, Shown, Side
@@ -35,7 +36,7 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
         UnsupportedQueryError: ``alias.*`` stands in the expression, or a CHAR column is compared with a computed
             constant.
     """
-    for column in list(node.find_all(exp.Column)):
+    for column in nodes_of(node, exp.Column):
         if REF in column.meta:
             continue
         level, around = _level(column, scope)

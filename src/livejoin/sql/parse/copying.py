@@ -7,6 +7,7 @@ the same values. A text is written by a dialect that is made once, and not once 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
 from typing import TypeVar
@@ -59,6 +60,20 @@ def _begun(
     new.parent, new.arg_key, new.index = above, key, index
     waiting.append((old, new))
     return new
+
+
+def rewritten(node: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A copy of a tree in which each node is what a function makes of it, from above; the tree itself stays.
+
+    Below a node that the function exchanges nothing is asked for.
+
+    >>> from sqlglot import parse_one
+    >>> tree = parse_one("a + 1")
+    >>> other = rewritten(tree, lambda node: exp.column("b") if isinstance(node, exp.Column) else node)
+    >>> str(tree), str(other)
+    ('a + 1', 'b + 1')
+    """
+    return copied(node).transform(change, copy=False)
 
 
 def sql_of(node: exp.Expr, dialect: str) -> str:

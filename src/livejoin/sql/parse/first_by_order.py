@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from livejoin.sql.parse.walking import nodes
+
 _BY_ORDER = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.AnyValue)
 
 
 def first_by_order(tree: exp.Expr) -> None:
     """Rewrite calls with one key to expressions over MIN_BY and MAX_BY, except for window functions."""
-    for call in list(tree.find_all(*_BY_ORDER)):
+    for call in [node for node in nodes(tree) if isinstance(node, _BY_ORDER)]:
         order = call.this
         if not isinstance(order, exp.Order) or len(order.expressions) != 1:
             continue

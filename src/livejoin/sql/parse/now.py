@@ -15,6 +15,7 @@ from sqlglot import Token, TokenType, exp
 
 from livejoin.schema.now import NOW, NOW_COLUMN
 from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.walking import nodes
 
 _COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 _SUB_QUERY = (
@@ -48,8 +49,9 @@ def times_in(tree: exp.Expr) -> frozenset[int]:
 
 
 def _calls(tree: exp.Expr) -> Iterator[exp.Expr]:
-    for node in tree.find_all(exp.CurrentTimestamp, exp.Anonymous):
-        is_named = isinstance(node, exp.CurrentTimestamp) or node.name.lower() == "now"
+    for node in nodes(tree):
+        is_call = isinstance(node, exp.Anonymous) and node.name.lower() == "now"
+        is_named = is_call or isinstance(node, exp.CurrentTimestamp)
         if is_named and not list(node.iter_expressions()):
             yield node
 

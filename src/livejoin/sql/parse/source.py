@@ -14,6 +14,7 @@ from sqlglot import Token, TokenType, exp
 
 from livejoin.errors import SqlError, UnsupportedQueryError
 from livejoin.sql.parse.copying import copied, sql_of
+from livejoin.sql.parse.walking import nodes
 
 Error = TypeVar("Error", bound=SqlError)
 
@@ -120,7 +121,7 @@ def shown(node: exp.Expr) -> str:
 
 def offset_of(node: exp.Expr, default: int) -> int:
     """Where a node starts: the first identifier, literal or function name in it; ``default`` if it has none."""
-    return min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=default)
+    return min((n.meta["start"] for n in nodes(node) if "start" in n.meta), default=default)
 
 
 def as_of_view(tokens: Sequence[Token]) -> int | None:

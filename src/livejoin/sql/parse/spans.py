@@ -12,6 +12,7 @@ from typing import TypeVar
 from sqlglot import Token, TokenType, exp
 
 from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.walking import nodes_of
 
 _SPAN = "livejoin_span"
 _END = "livejoin_end"
@@ -91,7 +92,7 @@ def mark_expression(query: exp.Expr, source: Source) -> None:
     nodes = [query]
     while isinstance(nodes[-1], exp.Subquery):
         nodes.append(nodes[-1].this)
-    spans = [select.meta[_SPAN] for select in nodes[-1].find_all(exp.Select) if has_text(select)]
+    spans = [select.meta[_SPAN] for select in nodes_of(nodes[-1], exp.Select) if has_text(select)]
     if not spans:
         raise source.unsupported("VALUES", VALUES_ALONE, source.find({TokenType.VALUES}))
     start, end = min(first for first, _ in spans), max(last for _, last in spans)
@@ -124,7 +125,7 @@ def _around(start: int, end: int, source: Source) -> tuple[int, int]:
 def lateral_query(item: exp.Lateral) -> exp.Expr | None:
     """The query of a LATERAL sub-query; None for VALUES, a function or LATERAL VIEW."""
     query = query_within(item.this)
-    return None if query is None or any(not has_text(select) for select in query.find_all(exp.Select)) else query
+    return None if query is None or any(not has_text(select) for select in nodes_of(query, exp.Select)) else query
 
 
 def laterals(select: exp.Select) -> list[exp.Expr]:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import inside
+from livejoin.sql.parse.walking import nodes_of
 
 Form = Literal["exists", "in", "any", "all", "scalar"]
 
@@ -165,7 +166,7 @@ def _join_of(node: exp.Expr, select: exp.Select) -> int | None:
 
 def marks(node: exp.Expr) -> list[int]:
     """The numbers of the sub-queries in an expression."""
-    return [number for part in node.find_all(exp.Anonymous) if (number := marked(part)) is not None]
+    return [number for part in nodes_of(node, exp.Anonymous) if (number := marked(part)) is not None]
 
 
 def renumbered(node: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
@@ -189,7 +190,7 @@ def marked(node: exp.Expr) -> int | None:
 
 def has_marks(node: exp.Expr) -> bool:
     """Whether an expression has a mark of a sub-query."""
-    return any(marked(part) is not None for part in node.find_all(exp.Anonymous))
+    return any(marked(part) is not None for part in nodes_of(node, exp.Anonymous))
 
 
 def _roots(select: exp.Select) -> Iterator[exp.Expr]:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.parse.copying import copied, sql_of
+from livejoin.sql.parse.copying import copied, rewritten, sql_of
+from livejoin.sql.parse.walking import nodes_of
 from livejoin.sql.resolved.operand_order import in_order
 
 REF = "ref"
@@ -35,13 +36,13 @@ def column_at(position: int) -> exp.Column:
 
 def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
     """The columns of a resolved expression, in order of their first occurrence."""
-    return tuple(dict.fromkeys(column.meta[REF] for column in node.find_all(exp.Column)))
+    return tuple(dict.fromkeys(column.meta[REF] for column in nodes_of(node, exp.Column)))
 
 
 def over(value: exp.Expr, place: Callable[[ColumnRef], ColumnRef]) -> exp.Expr:
     """A copy of an expression over other columns; ``place`` gives the replacement of each."""
     found = copied(value)
-    for column in found.find_all(exp.Column):
+    for column in nodes_of(found, exp.Column):
         if REF in column.meta:
             column.meta[REF] = place(column.meta[REF])
     return found
@@ -61,7 +62,7 @@ def key_of(node: exp.Expr) -> str:
             return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
         return part
 
-    found = in_order(copied(node.unnest()).transform(named, copy=False))
+    found = in_order(rewritten(node.unnest(), named))
     return sql_of(found, "duckdb")
 
 

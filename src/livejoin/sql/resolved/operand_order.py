@@ -11,6 +11,7 @@ from functools import reduce
 from sqlglot import exp
 
 from livejoin.sql.parse.copying import copied, sql_of
+from livejoin.sql.parse.walking import nodes
 
 _CHAINS = (exp.Add, exp.Mul, exp.And, exp.Or, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _PAIRS = (exp.EQ, exp.NullSafeEQ)
@@ -25,7 +26,7 @@ def in_order(node: exp.Expr) -> exp.Expr:
     >>> in_order(parse_one("(c + b) + a > d")).sql(), in_order(parse_one("d < a + (b + c)")).sql()
     ('d < a + b + c', 'd < a + b + c')
     """
-    for part in reversed(list(node.walk())):
+    for part in reversed(nodes(node)):
         found = part if _is_within(part) else _ordered(part)
         if found is part:
             continue

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.parse.copying import rewritten
+from livejoin.sql.parse.walking import nodes_of
 from livejoin.sql.resolved.column import REF
 
 _OUTER = "livejoin_outer"
@@ -44,7 +46,7 @@ def outer_of(node: exp.Expr) -> Outer | None:
 
 def outers(node: exp.Expr) -> Iterator[Outer]:
     """The outer columns in an expression."""
-    return (found for part in node.find_all(exp.Var) if (found := outer_of(part)) is not None)
+    return (found for part in nodes_of(node, exp.Var) if (found := outer_of(part)) is not None)
 
 
 def lifted(node: exp.Expr) -> exp.Expr:
@@ -59,7 +61,7 @@ def lifted(node: exp.Expr) -> exp.Expr:
             return outer_column(Outer(1, part.meta[REF], name), part.meta.get("start"))
         return part
 
-    return node.transform(exchanged)
+    return rewritten(node, exchanged)
 
 
 def landed(node: exp.Expr, place: Callable[[Outer], exp.Expr]) -> exp.Expr:
@@ -77,4 +79,4 @@ def landed(node: exp.Expr, place: Callable[[Outer], exp.Expr]) -> exp.Expr:
             found.meta["start"] = start
         return found
 
-    return node.transform(exchanged)
+    return rewritten(node, exchanged)

@@ -19,6 +19,7 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.expression import evaluate
 from livejoin.query.functions import find_not_scalar
 from livejoin.query.growth import MOST_COPIES
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.scalars.time_window import field_of, interval_of, window_of
@@ -76,8 +77,8 @@ def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: S
         UnsupportedQueryError: DuckDB has no way to write the expression.
     """
     try:
-        rewritten = node.transform(for_duckdb).transform(lambda part: _named(part, names), copy=False)
-        return rewritten.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
+        text = rewritten(node, for_duckdb).transform(lambda part: _named(part, names), copy=False)
+        return text.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError as error:
         clause = source.text_at(offset).upper()
         msg = f"{clause} is not supported with these arguments; store what it gives in a column, or leave it out"

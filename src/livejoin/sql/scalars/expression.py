@@ -16,6 +16,7 @@ from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Expression, Field
 from livejoin.schema import Column, SqlType, is_made_list
+from livejoin.sql.parse.copying import rewritten, sql_of
 from livejoin.sql.parse.other_dialects import FUNCTIONS
 from livejoin.sql.parse.source import Source
 from livejoin.sql.resolved.column import REF
@@ -153,4 +154,4 @@ def _text(node: exp.Expr, row: RowType) -> str:
     def named(part: exp.Expr) -> exp.Expr:
         return exp.var(column_text(row.name(part.meta[REF]))) if isinstance(part, exp.Column) else part
 
-    return node.transform(named).sql("spark", comments=False, copy=False)
+    return sql_of(rewritten(node, named), "spark")

@@ -9,9 +9,10 @@ from sqlglot import exp
 from sqlglot.dialects import Spark
 
 from livejoin.query.scalar import Call
-from livejoin.sql.parse.copying import copied
+from livejoin.sql.parse.copying import rewritten, sql_of
 from livejoin.sql.parse.parse import NAME
 from livejoin.sql.parse.source import shown
+from livejoin.sql.parse.walking import nodes
 
 STANDS_FOR = "stands for"  # in the ``meta`` of nodes that were made: the text of what they are made of
 _SHOWN_NODES = 64
@@ -37,7 +38,7 @@ _SIGNS: dict[type[exp.Expr], str] = {
 
 def standing_for(node: exp.Expr, text: str) -> exp.Expr:
     """A node that replaces what users wrote, and is shown by their text."""
-    for part in node.walk():
+    for part in nodes(node):
         part.meta.setdefault(STANDS_FOR, text)
     return node
 
@@ -54,8 +55,8 @@ def text_of(node: exp.Expr) -> str:
 
 def whole_text(node: exp.Expr) -> str:
     """The SQL of a node as users wrote it, however long it is."""
-    if any(STANDS_FOR in part.meta for part in node.walk()):
-        return shown(copied(node).transform(_as_written, copy=False))
+    if any(STANDS_FOR in part.meta for part in nodes(node)):
+        return shown(rewritten(node, _as_written))
     return shown(node)
 
 
@@ -76,7 +77,7 @@ def name_of(node: exp.Expr) -> str:
 def column_text(name: str) -> str:
     """A column in Spark SQL, quoted if needed."""
     is_word = name.upper() in Spark.Tokenizer.KEYWORDS
-    return exp.to_identifier(name, quoted=True if is_word else None).sql("spark")
+    return sql_of(exp.to_identifier(name, quoted=True if is_word else None), "spark")
 
 
 def _is_short(node: exp.Expr) -> bool:

@@ -10,6 +10,7 @@ from livejoin.errors import SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Field
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.parse.walking import nodes_of
 from livejoin.sql.resolved.column import REF
 from livejoin.sql.scalars.operands import Unsayable
 
@@ -20,7 +21,7 @@ def refuse_payload(node: exp.Expr, field: Callable[[ColumnRef], Field], source: 
     Raises:
         SqlTypeError: The expression does; the position is that of the column.
     """
-    for column in node.find_all(exp.Column):
+    for column in nodes_of(node, exp.Column):
         try:
             kind = field(column.meta[REF]).type if REF in column.meta else None
         except Unsayable:  # a list that an aggregate makes

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from sqlglot import exp
 
+from livejoin.sql.parse.walking import nodes
 from livejoin.sql.scalars.labels import name_of
 
 _NODES = (
@@ -30,7 +31,7 @@ def other_meaning(node: exp.Expr, arrow: Callable[[exp.Column], pa.DataType]) ->
         node: The expression in Spark's dialect.
         arrow: Gives the Arrow type of a column.
     """
-    for part in node.walk():
+    for part in nodes(node):
         if isinstance(part, exp.ArrayToString) and _is_of_texts(part, arrow):
             continue
         if isinstance(part, exp.Anonymous):

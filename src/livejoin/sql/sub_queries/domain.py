@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions.split import conjuncts
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.resolved.column import bound_column
 from livejoin.sql.resolved.item import Item
@@ -87,7 +88,7 @@ def widened(
         return column
 
     def within(value: exp.Expr) -> exp.Expr:
-        return value.transform(read)
+        return rewritten(value, read)
 
     wide = replace(
         block,

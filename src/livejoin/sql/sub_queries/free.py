@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.source import offset_of
+from livejoin.sql.parse.walking import nodes_of
 from livejoin.sql.resolved.outer import Outer, outer_column, outer_of
 from livejoin.sql.resolved.query import Occurrence, SelectBlock
 
@@ -15,7 +17,7 @@ from livejoin.sql.resolved.query import Occurrence, SelectBlock
 def free_columns(block: SelectBlock, depth: int = 0) -> Iterator[tuple[Outer, exp.Expr]]:
     """The columns of queries around that a SELECT reads, with their nodes; ``depth`` levels are between."""
     for value in block.expressions:
-        for node in value.find_all(exp.Var):
+        for node in nodes_of(value, exp.Var):
             outer = outer_of(node)
             if outer is not None and outer.level > depth:
                 yield outer, node
@@ -59,7 +61,7 @@ def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], d
         return outer_column(replace(place(outer, node), level=depth), node.meta.get("start"))
 
     def within(value: exp.Expr) -> exp.Expr:
-        return value.transform(exchanged)
+        return rewritten(value, exchanged)
 
     def read(relation: Occurrence) -> Occurrence:
         nested = relation.nested

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from livejoin.query.relational import Relation
 from livejoin.sql.lower.view_merging import merge_views
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.resolved.item import distinct_names
 from livejoin.sql.resolved.outer import Outer, outer_of, outers
 from livejoin.sql.resolved.query import NestedQuery, Scope, SelectBlock, SubSelect
@@ -96,7 +97,7 @@ def _of_its_types(plain: SelectBlock, around: Scope, rewriter: Rewriter) -> Rela
             return part
         return null_of(_scope(outer, around).declared(outer.ref).type)
 
-    items = tuple(replace(item, value=item.value.transform(typed)) for item in plain.items)
+    items = tuple(replace(item, value=rewritten(item.value, typed)) for item in plain.items)
     names = distinct_names([item.name for item in items])
     named = tuple(replace(item, name=name) for item, name in zip(items, names, strict=True))
     parts = tuple(

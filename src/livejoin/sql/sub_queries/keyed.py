@@ -12,6 +12,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.resolved.column import column_at, key_of
 from livejoin.sql.resolved.item import Item
@@ -132,7 +133,7 @@ def nearer(block: SelectBlock, found: Correlation) -> SelectBlock:
 
     if not own:
         return block
-    return replace(block, parts=tuple(part.mapped(lambda c: c.transform(exchanged)) for part in block.parts))
+    return replace(block, parts=tuple(part.mapped(lambda c: rewritten(c, exchanged)) for part in block.parts))
 
 
 def _over_domain(
@@ -192,4 +193,4 @@ def _nearer_by_one(value: exp.Expr, beside: Mapping[Outer, ColumnRef]) -> exp.Ex
             return node
         return outer_column(Outer(1, beside[outer], outer.name), node.meta.get("start"))
 
-    return value.transform(read)
+    return rewritten(value, read)

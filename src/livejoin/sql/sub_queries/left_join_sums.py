@@ -38,6 +38,7 @@ from livejoin.sql.lower.grouped.grouping import Grouping
 from livejoin.sql.lower.parts.null_rejection import gives_null, rejects
 from livejoin.sql.lower.parts.part_tree import atoms_of, flat
 from livejoin.sql.lower.select_join import Joined
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import mark_of
 from livejoin.sql.resolved.column import REF, bound_column, over, refs_of
@@ -348,7 +349,7 @@ def _from_below(found: _LeftJoin, condition: exp.Expr) -> exp.Expr:
         ref = ColumnRef(0, node.meta[REF].column)
         return outer_column(Outer(1, ref, node.sql("spark", comments=False)), node.meta.get("start"))
 
-    return condition.transform(exchanged)
+    return rewritten(condition, exchanged)
 
 
 def _total(matched: Aggregate, unmatched: Sequence[Project]) -> Aggregate:

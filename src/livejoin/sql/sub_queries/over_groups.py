@@ -16,6 +16,7 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.parse.sub_queries import has_marks, marked
 from livejoin.sql.resolved.column import bound_column, column_at, key_of, place_of
@@ -127,7 +128,7 @@ class _Splitter:
                 return standing_for(column_at(self._place(part)), text_of(part))
             return column_at(self._place(part)) if isinstance(part, exp.Column) else part
 
-        return value.transform(exchanged)
+        return rewritten(value, exchanged)
 
     def _place(self, value: exp.Expr) -> int:
         key = key_of(value)

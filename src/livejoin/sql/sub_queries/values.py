@@ -27,6 +27,7 @@ from livejoin.schema import SqlType
 from livejoin.schema.now import NOW
 from livejoin.sql.lower.conditions.split import conjuncts
 from livejoin.sql.lower.grouped.aggregates import aggregate_call
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, key_of
 from livejoin.sql.resolved.item import Item
@@ -191,7 +192,7 @@ class _Values:
             column.meta["aggregate"] = place
             return column
 
-        over = exp.paren(value.copy()).transform(found)
+        over = rewritten(exp.paren(value), found)
         for column in over.find_all(exp.Column):
             if "aggregate" not in column.meta:
                 msg = (
@@ -216,7 +217,7 @@ class _Values:
             assert call is not None, "it is an aggregate"
             return column if is_sure or call.name not in _COUNTS else _or_zero(column)
 
-        whole = self._around.placed(over.transform(placed), 0)
+        whole = self._around.placed(rewritten(over, placed), 0)
         if [one.table.name for one in block.scope.relations] == [NOW]:
             whole.meta[STANDS_FOR] = "now()"
         return whole

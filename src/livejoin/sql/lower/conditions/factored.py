@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.resolved.column import REF, refs_of
 
 Conjuncts: TypeAlias = Callable[[exp.Expr], Iterator[exp.Expr]]
@@ -130,4 +131,4 @@ def _named(node: exp.Expr) -> exp.Expr:
             return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
         return part
 
-    return node.unnest().transform(by_place)
+    return rewritten(node.unnest(), by_place)

@@ -20,6 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.resolved.column import REF, refs_of
 from livejoin.sql.resolved.query import Scope
 
@@ -52,7 +53,7 @@ def onto_one_atom(
     if not complete:
         return None
     atom, chosen = min(complete, key=lambda choice: _cost(choice[1], scope))
-    return atom, node.transform(lambda part: exchange(part, chosen, scope))
+    return atom, rewritten(node, lambda part: exchange(part, chosen, scope))
 
 
 def stand_ins(refs: Sequence[ColumnRef], atom: int, equal: Classes, scope: Scope) -> dict[ColumnRef, ColumnRef]:

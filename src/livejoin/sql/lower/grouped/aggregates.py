@@ -15,6 +15,7 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.lower.grouped.aggregate_parts import PLAIN, Form, parts_of
 from livejoin.sql.lower.grouped.unmaintained import OVER, Kind, instead_of, spellings, unmaintained
 from livejoin.sql.parse.source import Source, offset_of
+from livejoin.sql.parse.walking import nodes, nodes_of
 from livejoin.sql.resolved.outer import outers
 
 Name = Literal[
@@ -262,7 +263,7 @@ def refuse_outer_aggregates(node: exp.Expr, source: Source, default: int) -> Non
     Raises:
         UnsupportedQueryError: The node has one.
     """
-    for call in (part for part in node.walk() if _is_aggregate(part)):
+    for call in (part for part in nodes(node) if _is_aggregate(part)):
         if any(outers(call)) and call.find(exp.Column) is None:
             at = call_offset(call, source, default)
             name = written_name(call, source, at)
@@ -295,7 +296,7 @@ def refuse_windows(node: exp.Expr, source: Source, default: int) -> None:
     Raises:
         UnsupportedQueryError: The node has a window function.
     """
-    for window in node.find_all(exp.Window):
+    for window in nodes_of(node, exp.Window):
         at = call_offset(window.this, source, default)
         name = written_name(window.this, source, at)
         msg = f"{name} OVER is a window function, which stands in SELECT and in QUALIFY; write the condition as QUALIFY"

@@ -34,6 +34,7 @@ from livejoin.sql.lower.grouped.composed import Wanted, composed, where
 from livejoin.sql.lower.grouped.sums_of_products import count_of, never_null
 from livejoin.sql.lower.project import list_columns, project_nothing
 from livejoin.sql.lower.select_join import Joined
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.resolved.column import column_at, key_of, place_of
 from livejoin.sql.resolved.item import Item, distinct_names
@@ -86,7 +87,7 @@ class Grouping:
             SqlTypeError: The argument of an aggregate has a type that it does not accept, or there is no such function.
         """
         refuse_windows(value, self._source, offset)
-        return value.transform(lambda part: self._exchanged(part, offset))
+        return rewritten(value, lambda part: self._exchanged(part, offset))
 
     def relation(self, is_global: bool) -> Relation:
         """The Aggregate with all calls that were rewritten; without calls, each group once."""

@@ -41,6 +41,7 @@ from livejoin.sql.names.known import Names
 from livejoin.sql.names.scope import resolve
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.parse.sub_queries import has_marks
+from livejoin.sql.parse.walking import nodes, nodes_of
 from livejoin.sql.resolved.column import bound_column, key_of, over, refs_of
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBlock
@@ -74,7 +75,7 @@ def mark_windows(select: exp.Select, scope: Scope, source: Source) -> None:
         UnsupportedQueryError: There are two windows, or one is used as a whole.
     """
     clauses = [one for name in _CLAUSES for one in _nodes(select.args.get(name))]
-    calls = [node for clause in clauses for node in clause.find_all(exp.Anonymous) if is_call(node)]
+    calls = [node for clause in clauses for node in nodes_of(clause, exp.Anonymous) if is_call(node)]
     if not calls:
         return
     keys = {}
@@ -91,7 +92,7 @@ def mark_windows(select: exp.Select, scope: Scope, source: Source) -> None:
         )
         raise source.unsupported("window", msg, offset_of(second, 0))
     for clause in clauses:
-        for node in list(clause.walk()):
+        for node in nodes(clause):
             _mark(node, calls[0], scope, source)
 
 
@@ -170,7 +171,7 @@ def _check_field(name: str, node: exp.Expr, source: Source) -> None:
 def _exchange(node: exp.Expr, value: exp.Expr, name: str) -> None:
     """Put a value in the place of a node; an item of SELECT keeps the name of the column."""
     is_item = isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
-    for part in value.walk():
+    for part in nodes(value):
         if "start" in node.meta:
             part.meta.setdefault("start", node.meta["start"])
     node.replace(exp.alias_(value, name, copy=False) if is_item and name else value)
@@ -197,7 +198,7 @@ def apart(block: SelectBlock, names: Names) -> SelectBlock:
         UnsupportedQueryError: A window stands where it has no meaning, or beside a sub-query.
     """
     values = [*block.values, *(key.value for key in block.read_order)]
-    call = next((node.this for value in values for node in value.find_all(exp.Dot) if field_of(node)), None)
+    call = next((node.this for value in values for node in nodes_of(value, exp.Dot) if field_of(node)), None)
     if call is None:
         return block
     window, time = window_of(call), call.expressions[0]

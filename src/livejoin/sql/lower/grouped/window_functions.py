@@ -33,6 +33,7 @@ from livejoin.sql.lower.grouped.running import (
     with_filter,
 )
 from livejoin.sql.lower.grouped.unmaintained import OVER, WINDOW_FUNCTIONS
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.resolved.column import REF, bound_column, key_of
 from livejoin.sql.resolved.item import Item, distinct_names
@@ -92,7 +93,7 @@ class Below:
 
     def over(self, value: exp.Expr) -> exp.Expr:
         """An expression over the columns of the rows, and over the windows."""
-        return value.transform(self._exchanged)
+        return rewritten(value, self._exchanged)
 
     def block(self) -> SelectBlock:
         """The SELECT of the rows."""

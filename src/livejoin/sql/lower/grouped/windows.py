@@ -32,6 +32,7 @@ from livejoin.sql.lower.grouped.several_ranks import Rank, Stack, stacks, told_a
 from livejoin.sql.lower.grouped.window_functions import ROWS, Below, Window
 from livejoin.sql.lower.lowering import Lowering
 from livejoin.sql.lower.project import project, refuse_lists
+from livejoin.sql.parse.copying import rewritten
 from livejoin.sql.resolved.column import REF, bound_column, column_at
 from livejoin.sql.resolved.item import Item, distinct_names
 from livejoin.sql.resolved.query import NestedQuery, Occurrence, Scope, SelectBlock
@@ -66,8 +67,8 @@ def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None
         column = column_at(ref.column if ref.atom == ROWS else places[ref.column])
         return standing_for(column, part.meta[STANDS_FOR])
 
-    over = [(item, value.transform(placed)) for item, value in zip(items, values, strict=True)]
-    kept = None if condition is None or qualify is None else (qualify, condition.transform(placed))
+    over = [(item, rewritten(value, placed)) for item, value in zip(items, values, strict=True)]
+    kept = None if condition is None or qualify is None else (qualify, rewritten(condition, placed))
     found = project(joined, over, kept, block.source)
     return found if found.predicate is None else replace(found, input=bounded(joined, [found.predicate]))
 
