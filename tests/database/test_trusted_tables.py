@@ -21,6 +21,7 @@ from livejoin import errors
 from livejoin.database.transactions.trusted import fold, trusted_tables
 from livejoin.state.trusted_table import TrustedTable
 from oracle import assert_same_rows, multiset, signed_multiset
+from strategies import seeds
 
 Row = tuple[Any, ...]
 PROPERTIES = " TBLPROPERTIES ('livejoin.deletes' = 'trusted')"
@@ -63,7 +64,7 @@ VIEWS = {
     "compared": "SELECT a.k AS k, b.z AS z FROM t a JOIN u b ON a.k = b.k AND a.x < b.z",
     "nested": "SELECT n, COUNT(*) AS m FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k) q GROUP BY n",
 }
-SEEDS = range(4)
+SEEDS = seeds(2, 12)
 
 
 class Feed:
