@@ -14,6 +14,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers import spark as spark_parser
 from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
@@ -27,6 +28,7 @@ from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
 from livejoin.sql.parse.now import split_bounds, times_in, with_times
 from livejoin.sql.parse.operators import OperatorParser
 from livejoin.sql.parse.other_dialects import of_statement
+from livejoin.sql.parse.plain_sqlglot import refuse_compiled
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_end, mark_inside, mark_keyword, mark_select
@@ -39,6 +41,8 @@ from livejoin.sql.parse.syntax_errors import (
     wrong_count,
 )
 from livejoin.sql.parse.watermark import WATERMARK, without_watermark
+
+refuse_compiled(spark_parser.__file__)
 
 NAME = "spark_name"
 UNIT = "spark_unit"
