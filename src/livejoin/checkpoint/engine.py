@@ -26,6 +26,7 @@ from livejoin.checkpoint.batch import Arrival, Ends, LoggedBatch
 from livejoin.checkpoint.batch_delta import BatchDelta, JoinedDelta, SpilledDelta, timed
 from livejoin.checkpoint.change import merged, view_changes
 from livejoin.checkpoint.declaring import declare
+from livejoin.checkpoint.ends import check_ends
 from livejoin.checkpoint.first_load import FirstLoad, is_first_load, load_first
 from livejoin.checkpoint.history import History, Recovered
 from livejoin.checkpoint.initial import Initial, initial_deltas, results
@@ -147,14 +148,7 @@ class Engine:
         """
         taken = None if self.pending is None or self.pending.batch_id != batch_id else self.pending.ends
         for where, known, found in (("begins", self.ends, starts), ("ends", taken, ends)):
-            for table, lines in (known or {}).items():
-                if tuple(found.get(table, lines)) != tuple(lines):
-                    msg = (
-                        f"batch {batch_id} of Spark {where} at {' '.join(found[table])} of table {table!r}, and the "
-                        f"log in {self.history.folder} has {' '.join(lines)} there: another query has written Spark's "
-                        "half of the checkpoint. Start again: what the log has is put back there"
-                    )
-                    raise StateError(msg)
+            check_ends(f"batch {batch_id} of Spark {where}", known, found, self.history.folder)
 
     def take(self, batch_id: int, read: Callable[[], Arrival], ends: Ends | None = None) -> LoggedBatch:
         """The next batch: from the log if it was taken before, else from the source and then written to the log.

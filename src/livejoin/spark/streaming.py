@@ -176,13 +176,6 @@ def start(  # noqa: PLR0913  # as maintain
         msg = "all tables are static; at least one has to change, or spark.sql computes the views once and for all"
         raise SchemaError(msg)
     spread = cells_of(job, options)
-    if spread is not None and not isinstance(state, Path):
-        msg = (
-            f"mode='distributed' keeps the states of its cells in files that it renames, and {str(state)!r} is in an "
-            "object store, which has no such call: give a folder that all hosts see, or leave mode out, so that the "
-            "engine runs in this process"
-        )
-        raise PipelineError(msg, key="checkpoint")
     if isinstance(sink, OfSession):
         sink.use(spark)
     lock = lock_checkpoint(state)
@@ -199,9 +192,8 @@ def start(  # noqa: PLR0913  # as maintain
             trigger = {"availableNow": True}
         batches: BatchFunction
         if spread is not None:
-            assert isinstance(state, Path), "else it is refused"
             static = {name: frame for name, frame in plain.items() if found[name].static}
-            batches, job, frames = open_cells(job, spread, options, state, sink, given, static)
+            batches, job, frames = open_cells(spark, job, spread, options, state, sink, given, static)
             lock.guard(batches)
         else:
             engine = open_engine(
