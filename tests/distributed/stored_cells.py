@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,12 +19,15 @@ import pytest
 from driven_cells import LocalSteps
 from livejoin.checkpoint.job import job_of
 from livejoin.distributed import Cells, Declared, Manifest, Manifests, Outcome, Plan, Task
+from livejoin.distributed import cells as cells_module
+from livejoin.distributed import parts as parts_module
 from livejoin.distributed.driver import commit, is_next, read_delta
 from livejoin.distributed.parts import CellPart, advance, by_cell
 from livejoin.distributed.states import parts_of
 from livejoin.errors import LivejoinError, StateError
 from livejoin.schema import Table
 from livejoin.sql import parse_columns
+from livejoin.state import objects as objects_module
 from livejoin.state.objects import Data, Objects
 from livejoin.state.store_folder import StorePath
 from memory_objects import Killed, MemoryObjects, Seen, Sight
@@ -37,6 +40,25 @@ VIEWS = {
     "total": "SELECT COUNT(*) AS n, MAX(src) AS most FROM G",
 }
 CHANCE = 0.08
+
+
+def hurry(patch: pytest.MonkeyPatch, patience: float = 0.02) -> None:
+    """Let nobody wait for long, snapshots and merged logs come often, and half of the parts be files."""
+    patch.setattr(objects_module, "PATIENCE", patience)
+    patch.setattr(objects_module, "_FIRST_PAUSE", 0.001)
+    patch.setattr(cells_module, "LEAST_LOG", 3_000)
+    patch.setattr(cells_module, "MOST_FILES", 2)
+    patch.setattr(parts_module, "SMALL", 1_500)
+
+
+@contextmanager
+def hurried_cells() -> Iterator[None]:
+    """As `hurry`, for a while, on the way to a real store: a request takes longer there, and a batch is dozens."""
+    with pytest.MonkeyPatch.context() as patch:
+        hurry(patch, 0.5)
+        yield
+
+
 _TRIES = 80
 
 

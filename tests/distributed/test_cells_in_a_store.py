@@ -12,14 +12,24 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from stored_cells import Driver, Hosts, WrittenOnce, changes_of, check_state, expected, place, storm
+from stored_cells import (
+    Driver,
+    Hosts,
+    WrittenOnce,
+    changes_of,
+    check_state,
+    expected,
+    hurried_cells,
+    hurry,
+    place,
+    storm,
+)
 
 from faulty_proxy import FAULTS
 from livejoin.distributed import Manifest, cells, parts
 from livejoin.distributed.manifest import Manifests, batches_in
 from livejoin.distributed.states import parts_of
 from livejoin.errors import StateError, StorageError
-from livejoin.state import objects as objects_module
 from memory_objects import FaultyObjects, MemoryObjects, Sight
 from oracle import without_zeros
 from proxied_objects import behind_proxies
@@ -31,12 +41,7 @@ _ENDS = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptio
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for long; snapshots and merged logs come often, and half of the parts are files."""
-    monkeypatch.setattr(objects_module, "PATIENCE", 0.02)
-    monkeypatch.setattr(objects_module, "_FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(cells, "LEAST_LOG", 3_000)
-    monkeypatch.setattr(cells, "MOST_FILES", 2)
-    monkeypatch.setattr(parts, "SMALL", 1_500)
+    hurry(monkeypatch)
 
 
 def once() -> Sight:
@@ -54,22 +59,20 @@ def test_a_storm_in_cells_loses_and_doubles_no_batch(seed: int) -> None:
 
 
 @_ENDS
-def test_a_storm_in_cells_on_the_way_to_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects_module, "PATIENCE", 0.5)  # a request takes longer, and a batch of cells has 60
+def test_a_storm_in_cells_on_the_way_to_a_store() -> None:
     pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
-    with behind_proxies("s3") as sight:
+    with behind_proxies("s3") as sight, hurried_cells():
         happened = storm(2, (3, 12), sight)
     assert happened["starts"] > 1
 
 
 @_ENDS
 @pytest.mark.torture
-def test_a_long_storm_in_cells_on_the_way_to_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_storm_in_cells_on_the_way_to_a_store() -> None:
     """``LIVEJOIN_TORTURE`` faults; ``LIVEJOIN_S3`` may have the address of a server."""
-    monkeypatch.setattr(objects_module, "PATIENCE", 0.5)
     pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
     faults = int(os.environ["LIVEJOIN_TORTURE"])
-    with behind_proxies() as sight:
+    with behind_proxies() as sight, hurried_cells():
         happened = storm(int(os.environ.get("LIVEJOIN_SEED", "0")) + 100, (10, faults), sight)
     print(dict(happened))
     for kind in (*FAULTS, "starts", "moves", "drivers that sleep"):

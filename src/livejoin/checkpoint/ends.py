@@ -11,7 +11,7 @@ def check_ends(what: str, known: Ends | None, found: Ends, place: Place) -> None
     """Check that Spark has read the sources as far as a committed batch says.
 
     Args:
-        what: What is compared, for the message, as ``batch 7 of Spark begins``.
+        what: The name of the comparison, for the message, as ``batch 7 of Spark begins``.
         known: How far they were read; None where the batch does not say it.
         found: How far Spark has read them.
         place: Where the batch is.

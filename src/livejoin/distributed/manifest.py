@@ -325,6 +325,21 @@ class Manifests:
         return _refused(self.path, error)
 
 
+def is_of_cells(path: Place) -> bool:
+    """Whether a folder has a manifest, or a driver of cells has opened it; False too if there is no such folder.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    try:
+        with at(path) as folder:
+            return any(kind.fullmatch(name) for name in folder.names() for kind in (_MANIFEST, _EPOCH))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
 def batches_in(path: Place) -> list[int]:
     """The batches whose manifests are in a folder, ascending; it may be that of a driver that runs.
 

@@ -21,7 +21,7 @@ from livejoin.expressions import Expression, sql_of
 from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
-from livejoin.spark.distributed.start import cells_of, open_cells
+from livejoin.spark.distributed.start import cells_of, check_mode, open_cells
 from livejoin.spark.failures import OF_SPARK, said
 from livejoin.spark.job_names import described
 from livejoin.spark.maintained_query import MaintainedQuery
@@ -180,6 +180,7 @@ def start(  # noqa: PLR0913  # as maintain
         sink.use(spark)
     lock = lock_checkpoint(state)
     try:
+        check_mode(state, spread is not None)
         if letters is not None:
             letters.prepare()
         given: dict[str, DataFrame | StreamPart] = {

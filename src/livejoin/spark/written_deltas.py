@@ -44,8 +44,8 @@ def read_deltas(
     Args:
         spark: The session; PySpark 4.2 or newer.
         folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``, or its URL in a store; or,
-            with ``view``, the checkpoint of a pipeline with ``mode="distributed"``. At least one batch must exist, as
-            it tells the columns.
+            with ``view``, the checkpoint of a pipeline with ``mode="distributed"``, likewise. At least one batch must
+            exist, as it tells the columns.
         view: A view whose deltas Spark's tasks read from the files of the cells, as soon as a batch is committed. The
             pipeline keeps them for ``keep_deltas`` batches.
         since: The first batch to read, by its number: that of Spark, from 0, as the names of files have it. It must be

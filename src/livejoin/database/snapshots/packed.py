@@ -58,7 +58,7 @@ class _Read:
         data: All of it.
 
     Raises:
-        ValueError, KeyError, TypeError: It is none.
+        ValueError, KeyError, TypeError: The data are none of a snapshot.
     """
 
     def __init__(self, data: bytes | bytearray) -> None:
@@ -110,7 +110,7 @@ def image_of(place: str, data: bytes | bytearray) -> Image:
         data: The pieces, one behind the other.
 
     Raises:
-        StateError: It is damaged, or another version of livejoin wrote it.
+        StateError: The snapshot is damaged, or another version of livejoin wrote it.
     """
 
     @contextmanager

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from livejoin.checkpoint.job import Job
 from livejoin.distributed import Declared, Manifests
 from livejoin.distributed.begin import check_columns
-from livejoin.errors import PipelineError
+from livejoin.distributed.manifest import is_of_cells
+from livejoin.errors import PipelineError, StateError, StorageError
 from livejoin.spark.distributed.batches import DistributedBatches
 from livejoin.spark.distributed.static_frames import digest_of
 from livejoin.spark.run_name import run_name
@@ -50,6 +51,33 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
             msg = f"{found}; leave it out, or run the job there. {why}"
             raise PipelineError(msg, key=name)
     return cells
+
+
+def check_mode(state: Place, is_spread: bool) -> None:
+    """Refuse a checkpoint of one process for cells, and one of cells for one process.
+
+    Args:
+        state: The checkpoint.
+        is_spread: Whether cells are asked for.
+
+    Raises:
+        StateError: The checkpoint is of the other mode.
+        StorageError: The disk refuses.
+    """
+    below = state / "livejoin"
+    try:
+        is_other = (below / "log").is_dir() if is_spread else is_of_cells(below)
+    except OSError as error:
+        msg = f"the checkpoint in {state} could not be read: {error}; repair that and start again"
+        raise StorageError(msg) from error
+    if is_other:
+        has, asked = ("embedded", "distributed") if is_spread else ("distributed", "embedded")
+        msg = (
+            f"the checkpoint in {state} is of a pipeline with mode={has!r}, and mode={asked!r} is asked for: the files "
+            f"of one are nothing to the other. Say mode={has!r}, or start over with an empty checkpoint and an empty "
+            "output"
+        )
+        raise StateError(msg)
 
 
 def _refuse_dead_letters(job: Job, options: RunOptions) -> None:
