@@ -138,9 +138,12 @@ class Hosts:
         for _ in range(12):
             number = self.draw.randrange(len(self._hosts))
             host = self._hosts[number]
-            with suppress(Killed):
+            try:
                 found.append(host.run(plan, task, stage, cell, came))
-            if host.objects.is_dead:
+            except (LivejoinError, Killed):
+                if not host.objects.is_dead:
+                    raise
+            if host.objects.is_dead:  # nobody hears of an error of it
                 self.asleep.append(host.objects.land)
                 self.happened += host.objects.happened
                 self.happened["host that dies"] += 1
@@ -268,7 +271,10 @@ def storm(seed: int, least: Sequence[int], sight: Sight) -> Counter[str]:
         return sum(count for kind, count in every.items() if not kind.endswith("s") or kind == "cut before")
 
     while number < least[0] or faults() < least[1]:
-        changes = changes_of(draw, edges)
+        changes, why = changes_of(draw, edges), Counter[str]()
+        if driver is not None and not objects.is_dead and draw.random() < 0.1:
+            sleepers.append(driver)
+            driver = None
         for _ in range(_TRIES):
             try:
                 if driver is None or objects.is_dead:
@@ -282,17 +288,18 @@ def storm(seed: int, least: Sequence[int], sight: Sight) -> Counter[str]:
                     objects.chance = CHANCE
                 driver.take(number, changes)
                 break
-            except (LivejoinError, Killed):
+            except (LivejoinError, Killed) as error:
+                why[f"{type(error).__name__} {error}"] += 1
                 happened += objects.happened
                 objects.happened.clear()
                 objects.chance = 0.0
                 hosts.asleep.append(objects.land)
                 hosts.wake(0.3)
-                if driver is not None and not objects.is_dead and draw.random() < 0.3:
+                if driver is not None and not objects.is_dead and draw.random() < 0.5:
                     sleepers.append(driver)
                 driver = None
         else:
-            raise AssertionError("no start brought the batch to its end")
+            raise AssertionError(f"no start brought batch {number} to its end: {why}")
         objects.chance = 0.0
         total = dict[str, Counter[Row]]()
         for (view, _), rows in output.items():

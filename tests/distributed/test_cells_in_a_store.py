@@ -7,9 +7,12 @@ Spark's half.
 from __future__ import annotations
 
 import os
+import pickle
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from stored_cells import (
@@ -26,11 +29,15 @@ from stored_cells import (
 )
 
 from faulty_proxy import FAULTS
-from livejoin.distributed import Manifest, cells, parts
+from livejoin.checkpoint import read_checkpoint
+from livejoin.distributed import Manifest, Task, cells, parts
 from livejoin.distributed.manifest import Manifests, batches_in
 from livejoin.distributed.states import parts_of
 from livejoin.errors import StateError, StorageError
+from livejoin.state import store_folder
+from livejoin.state.store_folder import store_path
 from memory_objects import FaultyObjects, MemoryObjects, Sight
+from object_server import BUCKET, SECRET, USER, environment_of_s3
 from oracle import without_zeros
 from proxied_objects import behind_proxies
 from scenario import Row
@@ -249,6 +256,19 @@ def test_what_is_missing_or_damaged_in_a_store_is_told_by_its_name() -> None:
         parts_of(place(inner), "total", 1)
 
 
+def test_a_task_has_the_url_of_a_store_and_no_credentials() -> None:
+    pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
+    with mock.patch.dict(os.environ, environment_of_s3("http://127.0.0.1:9")):
+        store_folder._opened.cache_clear()
+        task = Task(store_path(f"s3://{BUCKET}/shop") / "livejoin", "", 0, 1, {})
+        data = pickle.dumps(task)
+        assert f"s3://{BUCKET}/shop".encode() in data
+        assert USER.encode() not in data
+        assert SECRET.encode() not in data
+        assert pickle.loads(data).folder == task.folder
+    store_folder._opened.cache_clear()
+
+
 def test_of_two_that_open_at_once_the_later_one_commits() -> None:
     inner = WrittenOnce()
     earlier = Manifests(place(inner))
@@ -256,3 +276,15 @@ def test_of_two_that_open_at_once_the_later_one_commits() -> None:
     with pytest.raises(StateError, match="belongs to another driver"):
         earlier.commit(Manifest(0, earlier.epoch, "", None))
     later.commit(Manifest(0, later.epoch, "", None))
+
+
+def test_a_checkpoint_of_cells_is_not_read_into_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = WrittenOnce()
+    monkeypatch.setattr(store_folder, "open_objects", lambda _: inner)
+    store_folder._opened.cache_clear()
+    for folder, given in ((place(inner), inner.name), (tmp_path / "livejoin", tmp_path)):
+        manifests = Manifests(folder)
+        manifests.commit(Manifest(0, manifests.epoch, "", None))
+        with pytest.raises(StateError, match=r"mode='distributed'.*read_view reads a view of it"):
+            read_checkpoint(given)
+    store_folder._opened.cache_clear()

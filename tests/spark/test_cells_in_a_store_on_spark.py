@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors.exceptions.base import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
@@ -19,10 +21,11 @@ pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2"
 from folder_objects import FolderObjects, served_store_in
 from livejoin.checkpoint.log import Log
 from livejoin.distributed import Manifest, Manifests
-from livejoin.errors import StateError
+from livejoin.errors import PipelineError, StateError
 from livejoin.pipeline import clear, is_begun, load
 from livejoin.spark import BatchReport, RunOptions, maintain, read_view, stream
 from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of, types_of_view
+from livejoin.spark.distributed.steps import collected
 from livejoin.state import store_folder
 from livejoin.state.store_folder import store_path
 
@@ -169,6 +172,13 @@ def test_a_checkpoint_of_the_other_mode_is_refused_at_the_start(
             maintain(spark, VIEWS, edges.tables, path=url("out"), checkpoint=str(place), options=options)
 
 
+def test_executors_without_obstore_are_told() -> None:
+    said = "ImportError: 's3a://bucket/x' is in an object store, which needs obstore: pip install 'livejoin[cloud]'"
+    frame = mock.Mock(toArrow=mock.Mock(side_effect=PythonException(said)))
+    with pytest.raises(PipelineError, match="the Python of Spark's executors has no obstore"):
+        collected(frame)
+
+
 FILE = """
 [tables.G]
 schema = "a BIGINT, b BIGINT"
@@ -197,6 +207,7 @@ def test_a_pipeline_file_of_cells_in_a_store_begins_anew(
     monkeypatch.setattr(store_folder, "open_objects", lambda url: FolderObjects(root, url))
     store_folder._opened.cache_clear()
     (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.json").write_text("")
     (tmp_path / "p.toml").write_text(FILE)
     pipeline = load(tmp_path / "p.toml")
     assert not is_begun(pipeline)

@@ -388,7 +388,8 @@ def _refused(path: Place, error: OSError) -> StorageError:
     if error.errno in _NO_LINKS:
         why = (
             "; a manifest appears whole, and only where there is none of its name, by a hard link, which file systems "
-            "over object stores do not have: give a folder of a local disk, of NFS or of another share that has them"
+            "over object stores do not have: give the URL of the store itself, as s3a://bucket/orders, or a folder of "
+            "a local disk, of NFS or of another share that has them"
         )
     who = "disk" if isinstance(path, Path) else "store"
     return StorageError(f"the {who} refuses {path}: {error}{why}")

@@ -125,6 +125,12 @@ def collected(frame: DataFrame) -> pa.Table:
                 "PYSPARK_PYTHON name that Python before the session starts; livejoin.spark.local_session does so"
             )
             raise PipelineError(msg) from error
+        if "which needs obstore" in str(error):
+            msg = (
+                "the checkpoint is in an object store, and the Python of Spark's executors has no obstore: "
+                "pip install 'livejoin[cloud]' there, as in the driver's Python"
+            )
+            raise PipelineError(msg) from error
         raise
 
 
