@@ -60,6 +60,7 @@ def hurried_cells() -> Iterator[None]:
 
 
 _TRIES = 80
+_NO_FAULTS = {"starts", "moves", "drivers that sleep", "host that dies", "task that sleeps", "late and refused"}
 
 
 class WrittenOnce(MemoryObjects):
@@ -268,13 +269,15 @@ def storm(seed: int, least: Sequence[int], sight: Sight) -> Counter[str]:
 
     def faults() -> int:
         every = happened + hosts.happened
-        return sum(count for kind, count in every.items() if not kind.endswith("s") or kind == "cut before")
+        return sum(count for kind, count in every.items() if kind not in _NO_FAULTS)
 
     while number < least[0] or faults() < least[1]:
         changes, why = changes_of(draw, edges), Counter[str]()
         if driver is not None and not objects.is_dead and draw.random() < 0.1:
             sleepers.append(driver)
-            driver = None
+            driver, objects.chance = None, 0.0
+            happened += objects.happened
+            objects.happened.clear()
         for _ in range(_TRIES):
             try:
                 if driver is None or objects.is_dead:
