@@ -47,7 +47,7 @@ torture: $(STAMP) ## cut calls off, damage files, feed odd data; MINUTES=60 CASE
 	@sh tools/torture.sh $(BIN)/python $(or $(MINUTES),10) $(or $(CASES),300)
 
 campaign: $(STAMP) ## kill pipelines on Spark, their servers, damage their files, at random moments; FAULTS=200 SEED=1 KIND=stores
-	@PYTHONPATH=src:tests:tests/support:tests/checkpoint $(BIN)/python tests/torture/stream_campaign.py $(or $(FAULTS),50) $(or $(SEED),1) $(KIND)
+	@PYTHONPATH=src:tests:tests/support:tests/checkpoint:tests/distributed $(BIN)/python tests/torture/stream_campaign.py $(or $(FAULTS),50) $(or $(SEED),1) $(KIND)
 
 matrix: $(STAMP) ## run the same pipelines in one process, and in 1, 2, 4 and 7 cells, on local Spark and on a local cluster
 	@PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests/support $(BIN)/python tests/support/cluster_matrix.py --master 'local[2]'

@@ -200,17 +200,8 @@ def test_a_store_that_refuses_spark_is_told_in_one_line(
     assert told.value.__suppress_context__
 
 
-def test_what_is_for_folders_is_refused(spark: SparkSession, tmp_path: Path, url: Any) -> None:
+def test_a_bucket_without_a_place_in_it_is_refused(spark: SparkSession, tmp_path: Path, url: Any) -> None:
     edges = Edges(spark, tmp_path / "in")
-    with pytest.raises(PipelineError, match="mode='distributed' keeps the states of its cells in files"):
-        maintain(
-            spark,
-            {"v": "SELECT a FROM G"},
-            {"G": edges.stream},
-            sink=edges.sink,
-            checkpoint=url("cells"),
-            options=RunOptions(mode="distributed", cells=2),
-        )
     with pytest.raises(PipelineError, match=r"checkpoint: 's3a://bucket' names no place in a bucket"):
         edges.run("s3a://bucket", {"v": "SELECT a FROM G"})
 
@@ -338,7 +329,6 @@ def test_what_does_not_go_with_a_checkpoint_in_a_store_is_told_by_its_key(tmp_pa
     for old, new, key, says in (
         ("[views", 'arrival = "by-name"\n[views', "tables.G.arrival", "'by-name' copies files below the checkpoint"),
         ('path = "in"', 'path = "in/0.json"', "tables.G.path", "is one file, which would be copied below"),
-        ("check = true", 'mode = "distributed"', "run.mode", "keeps the states of cells in files that it renames"),
         ("file/out", "file/state/out", "sink.path", "lies below 's3a://bucket/of file/state'"),
     ):
         (tmp_path / "p.toml").write_text(FILE.replace(old, new))

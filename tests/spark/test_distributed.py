@@ -129,7 +129,7 @@ def test_another_job_in_more_cells(spark: SparkSession, tmp_path: Path) -> None:
     """Views come, go and change, and a static table comes."""
     cluster = Cluster(spark, tmp_path)
     cluster.source.step()
-    options: dict[str, Any] = {"cells": 3, "static": ("N",), "keep_deltas": 9}
+    options: dict[str, Any] = {"cells": 3, "static": ("N",), "keep_deltas": 9, "keep_versions": 0}
     assert cluster.start(
         {"gone": VIEWS["lonely"], "total": "SELECT COUNT(*) AS n, SUM(dst) AS s FROM G"}, keep_deltas=9
     ).awaitTermination(120)
@@ -160,7 +160,7 @@ def test_the_deltas_are_read_from_the_manifests(spark: SparkSession, tmp_path: P
     for _ in range(2):
         cluster.source.step()
         sink = DeltaSink(tmp_path / "tables", history=["starts"])
-        query = cluster.start(views, sink=sink, on_batch=reports.append, keep_deltas=2)
+        query = cluster.start(views, sink=sink, on_batch=reports.append, keep_deltas=2, keep_versions=0)
         assert query.awaitTermination(120)
         with pytest.raises(ReadError, match=r"the views are in 2 cells, each a database of its own .*on_batch"):
             query.explain_view("starts", analyze=True)

@@ -54,6 +54,7 @@ class LocalSteps:
         self._refreshed = dict(refreshed or {})
         self.digests = dict(digests or {})
         self.moves = self.tries = self.asked = 0
+        self.ends = None
 
     def samples(self) -> Mapping[str, TableSample]:
         return self._samples

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
 from livejoin.state import store_folder
-from livejoin.state.objects import Data, Listed
+from livejoin.state.objects import Data, Listed, open_objects
+from object_server import environment_of_s3, object_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,6 +78,54 @@ class FolderObjects:
     def remove(self, keys: Sequence[str]) -> None:
         for key in keys:
             (self._folder / key).unlink(missing_ok=True)
+
+
+class FolderContent(MutableMapping[str, bytes]):
+    """The files of a folder by their paths in it, as `object_server.ObjectServer.there`.
+
+    Args:
+        root: The folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._objects = FolderObjects(root, f"s3://{BUCKET}/")
+
+    def __getitem__(self, key: str) -> bytes:
+        try:
+            return self._objects.read(key)
+        except FileNotFoundError as error:
+            raise KeyError(key) from error
+
+    def __setitem__(self, key: str, data: bytes) -> None:
+        self._objects.put(key, data)
+
+    def __delitem__(self, key: str) -> None:
+        self._objects.remove([key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([one.key for one in self._objects.listed("")])
+
+    def __len__(self) -> int:
+        return len(self._objects.listed(""))
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and (self._root / key).is_file()
+
+
+@contextmanager
+def served_store_in(root: Path, spark: SparkSession) -> Iterator[Callable[[str], str]]:
+    """As `store_in`, for processes of Spark's tasks and of cells too: they ask by obstore, as the environment says."""
+    with store_in(root, spark) as named, object_server() as server:
+        server.there = FolderContent(root)
+        environment = environment_of_s3(server.url)
+        store_folder._opened.cache_clear()
+        with (
+            mock.patch.object(store_folder, "open_objects", open_objects),
+            mock.patch.dict(os.environ, environment),
+            mock.patch.dict(spark.sparkContext.environment, environment),
+        ):
+            yield named
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -39,7 +39,7 @@ class ObjectServer(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)
-        self.there: dict[str, bytes] = {}
+        self.there: MutableMapping[str, bytes] = {}
         self.asked = Counter[str]()
         self.bytes_in = 0
         self.turn = threading.Lock()

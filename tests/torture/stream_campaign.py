@@ -11,8 +11,9 @@ What is damaged has to be an error that names it; it is put back then. At the en
 output has to be its result over the rows that are left, by DuckDB. Behind each fault, what a reader
 finds of a view in the checkpoint has to be what its output adds up to by then.
 
-In the kind ``stores`` a database and the engine of a checkpoint lie in an object store behind HTTP. What goes there and
-comes back is lost, torn, late, doubled or refused (`faulty_proxy`); ``LIVEJOIN_S3`` may have the address of a server.
+In the kind ``stores`` a database, the engine of a checkpoint and cells lie in an object store behind HTTP. What goes
+there and comes back is lost, torn, late, doubled or refused (`faulty_proxy`); ``LIVEJOIN_S3`` may have the address of a
+server.
 
 So many faults hit a pipeline that runs, of each kind, ``embedded``, ``cells`` and ``stores``, or of the one that is
 named; those that came too late are counted apart. The folder of a round whose output is wrong stays, and is named.
@@ -32,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import store_faults
+import stored_cells
 import stored_streams
 from stream_cells import Cells
 from stream_files import Files
@@ -137,8 +139,10 @@ def stores(faults: int, dice: random.Random) -> str:
         database = store_faults.storm(seed, faults, sight)
     with behind_proxies() as sight, stored_streams.hurried_streams():
         checkpoint = stored_streams.storm(seed, (25, faults), sight)
-    told = (", ".join(f"{n} {what}" for what, n in some.most_common()) for some in (database, checkpoint))
-    return "database: {}; checkpoint: {}".format(*told)
+    with behind_proxies() as sight, stored_cells.hurried_cells():
+        in_cells = stored_cells.storm(seed, (10, faults), sight)
+    told = (", ".join(f"{n} {what}" for what, n in some.most_common()) for some in (database, checkpoint, in_cells))
+    return "database: {}; checkpoint: {}; cells: {}".format(*told)
 
 
 KINDS: dict[str, Callable[[int, random.Random], object]] = {"embedded": embedded, "cells": cells, "stores": stores}

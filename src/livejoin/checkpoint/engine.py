@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,6 +26,7 @@ from livejoin.checkpoint.batch import Arrival, Ends, LoggedBatch
 from livejoin.checkpoint.batch_delta import BatchDelta, JoinedDelta, SpilledDelta, timed
 from livejoin.checkpoint.change import merged, view_changes
 from livejoin.checkpoint.declaring import declare
+from livejoin.checkpoint.ends import check_ends
 from livejoin.checkpoint.first_load import FirstLoad, is_first_load, load_first
 from livejoin.checkpoint.history import History, Recovered
 from livejoin.checkpoint.initial import Initial, initial_deltas, results
@@ -44,7 +45,7 @@ from livejoin.database.refusals import Refusal, manner_for, refused_changes, wit
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError, StorageError
-from livejoin.state.store_folder import Place, place_of
+from livejoin.state.store_folder import Place, at, place_of
 
 logger = logging.getLogger("livejoin")
 
@@ -147,14 +148,7 @@ class Engine:
         """
         taken = None if self.pending is None or self.pending.batch_id != batch_id else self.pending.ends
         for where, known, found in (("begins", self.ends, starts), ("ends", taken, ends)):
-            for table, lines in (known or {}).items():
-                if tuple(found.get(table, lines)) != tuple(lines):
-                    msg = (
-                        f"batch {batch_id} of Spark {where} at {' '.join(found[table])} of table {table!r}, and the "
-                        f"log in {self.history.folder} has {' '.join(lines)} there: another query has written Spark's "
-                        "half of the checkpoint. Start again: what the log has is put back there"
-                    )
-                    raise StateError(msg)
+            check_ends(f"batch {batch_id} of Spark {where}", known, found, self.history.folder)
 
     def take(self, batch_id: int, read: Callable[[], Arrival], ends: Ends | None = None) -> LoggedBatch:
         """The next batch: from the log if it was taken before, else from the source and then written to the log.
@@ -490,6 +484,20 @@ def _adopt(history: History, found: Recovered, job: Job) -> None:
         found.pending = None
 
 
+def _refuse_cells(folder: str | Path, names: Sequence[str]) -> None:
+    """Refuse a checkpoint whose files are those of cells.
+
+    Raises:
+        StateError: The files are.
+    """
+    if any(name.endswith(".manifest") for name in names):
+        msg = (
+            f"the checkpoint in {str(folder)!r} is of a pipeline with mode='distributed': each of its cells has a part "
+            "of the rows, and no process all of them. livejoin.spark.read_view reads a view of it"
+        )
+        raise StateError(msg)
+
+
 def read_checkpoint(folder: str | Path) -> Database:
     """The database of a checkpoint after the last done batch; nothing is written.
 
@@ -497,7 +505,7 @@ def read_checkpoint(folder: str | Path) -> Database:
         folder: The checkpoint of the stream: a folder, or the URL of a place in an object store.
 
     Raises:
-        StateError: There is no checkpoint, or it is damaged.
+        StateError: There is no checkpoint, it is one of cells, or it is damaged.
         StorageError: The disk refuses to read it.
 
     Cost: O(rows) for the tables, O(changes of the log) and the loading of the views.
@@ -505,6 +513,9 @@ def read_checkpoint(folder: str | Path) -> Database:
     place = place_of(folder) / "livejoin"
     try:
         is_there = (place / "log").is_dir()
+        if not is_there and place.is_dir():
+            with at(place) as files:
+                _refuse_cells(folder, files.names())
     except OSError as error:
         msg = f"the checkpoint in {str(folder)!r} could not be read: {error}; try again when that is mended"
         raise StorageError(msg) from error

@@ -28,6 +28,7 @@ from livejoin.distributed.cells import Cells
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.parts import CellPart, advance
 from livejoin.distributed.task import Outcome, Task
+from livejoin.state.store_folder import Place
 
 IDLE = 300.0
 """Seconds after which a process ends that nobody asks."""
@@ -69,7 +70,7 @@ def advance_warm(
     return advance(Cells(plan.staged, plan.limits), plan, task, stage, cell, came)
 
 
-def end_processes(plan: Plan, folder: Path) -> None:
+def end_processes(plan: Plan, folder: Place) -> None:
     """End the processes on this host that keep the cells of a checkpoint warm.
 
     Args:
@@ -83,7 +84,7 @@ def end_processes(plan: Plan, folder: Path) -> None:
             _send(connection, _END)
 
 
-def _address(plan: Plan, folder: Path, cell: int) -> Path | None:
+def _address(plan: Plan, folder: Place, cell: int) -> Path | None:
     """The socket of a cell of a checkpoint, in a folder that is this user's alone; None if there can be none."""
     sockets = own_folders.temporary_folder()
     if sockets is None:

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -24,12 +23,19 @@ from livejoin.database.base_rows import keys_of, rows_with
 from livejoin.database.of_stage import bare_tables_of, tables_of
 from livejoin.database.refreshing import apply_any
 from livejoin.database.shared_watermarks import begin, hear, own
-from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.carried import bring, mark, occurrences, rows_with_dead
-from livejoin.database.snapshots.tables import NO_LIMITS, Limits, image_of_tables, load_tables, size_of_tables
+from livejoin.database.snapshots.tables import NO_LIMITS, Limits, size_of_tables
 from livejoin.distributed.cell import Brought, Cell, changes_of
 from livejoin.distributed.exchange import first_of
-from livejoin.distributed.files import batches_of, bytes_of, write_delta, write_file, write_part
+from livejoin.distributed.files import (
+    batches_of,
+    bytes_of,
+    read_tables,
+    write_delta,
+    write_file,
+    write_part,
+    write_tables,
+)
 from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
 from livejoin.distributed.refused import Applied, apply, attempt, bases_of, of_base, settle
@@ -38,6 +44,7 @@ from livejoin.distributed.task import Fill, Outcome, Task
 from livejoin.plan.stages import Cube, Everywhere, Home, Stage, Staged
 from livejoin.schema import TOO_LATE
 from livejoin.schema.watermarks import WATERMARK_COLUMN, watermark_name
+from livejoin.state.store_folder import Place
 
 LEAST_LOG = 1 << 20
 """Bytes behind a snapshot that are too few for another one."""
@@ -69,7 +76,7 @@ class Cells:
             self._views.setdefault(relation, []).append(view)
         self._bases = [bases_of(staged, stage) for stage in range(len(staged.stages))]
         self._joins = [{digest: names for digest, (_, names) in joins(stage).items()} for stage in staged.stages]
-        self._warm: dict[tuple[Path, int, int], _Warm] = {}
+        self._warm: dict[tuple[Place, int, int], _Warm] = {}
 
     def run(self, task: Task, stage: int, cell: int, brought: Brought) -> tuple[Outcome, dict[str, pa.Table]]:
         """A cell's part of a batch.
@@ -219,7 +226,7 @@ class Cells:
                     mark(database, table.name, fill.marks[exchange.relation])
                 begin(database, table, task.marks.get(exchange.relation))
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.tables"
-        snapshot.write(task.folder / name, image_of_tables(database, {}))
+        write_tables(task.folder, name, database)
         warm = _Warm(name, Cell(plan, cell, database, is_new=False))
         asked = {self.staged.views[view] for view in fill.views}
         told = {
@@ -285,7 +292,7 @@ class Cells:
         stages, limit = len(self.staged.stages), task.recovery_seconds
         too_long = limit is not None and held.seconds * stages > limit
         if too_long or sum(sizes) > max(LEAST_LOG, size_of_tables(cell.database)):
-            snapshot.write(task.folder / f"{name}.tables", image_of_tables(cell.database, {}))
+            write_tables(task.folder, f"{name}.tables", cell.database)
             return Held(f"{name}.tables")
         if len(sizes) <= MOST_FILES:
             return held
@@ -328,7 +335,7 @@ def _merged_from(sizes: Sequence[int]) -> int:
     return first
 
 
-def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Database:
+def held_tables(folder: Place, stage: Stage, held: Held, limits: Limits) -> Database:
     """The tables of a cell as the manifest has them: a snapshot, and the log behind it applied; without views.
 
     Raises:
@@ -336,7 +343,7 @@ def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Datab
         StorageError: The disk refuses.
         MemoryLimitError: The tables take more than the limit.
     """
-    database = load_tables(folder / held.snapshot, limits) if held.snapshot else tables_of(stage, limits)
+    database = read_tables(folder, held.snapshot, limits) if held.snapshot else tables_of(stage, limits)
     for file, size in held.log:
         for batch in batches_of(folder, file, size):
             changes = _heard(database, stage, batch.changes)

@@ -10,7 +10,6 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from livejoin.checkpoint.checked_json import checked, with_checksum
@@ -23,7 +22,7 @@ from livejoin.errors import StateError, StorageError
 from livejoin.plan.dispatch import Dispatch
 from livejoin.plan.stages import Staged, owner, stages, with_homes
 from livejoin.query.bound_query import Query
-from livejoin.state.files import Folder
+from livejoin.state.store_folder import Place, at
 
 FORMAT = 2
 FORMAT_OF_WINDOWS = 3
@@ -106,21 +105,21 @@ class Declaration:
         dispatches = [one.plain() for one in self.dispatches]
         return {"format": self.format, "cells": self.cells, "job": self.job.plain(), "dispatches": dispatches}
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Place) -> None:
         """Write it into a folder, unless it is there.
 
         Raises:
             StorageError: The disk refuses.
         """
         try:
-            with Folder.at(path) as folder, suppress(FileExistsError):
+            with at(path) as folder, suppress(FileExistsError):
                 folder.publish(_name(self.digest), with_checksum(self.plain()))
         except OSError as error:
             msg = f"{path / _name(self.digest)} could not be written: {error}"
             raise StorageError(msg) from error
 
 
-def read_declaration(path: Path, digest: str) -> Declaration:
+def read_declaration(path: Place, digest: str) -> Declaration:
     """The declaration of a plan.
 
     Raises:
@@ -129,7 +128,7 @@ def read_declaration(path: Path, digest: str) -> Declaration:
     """
     file = path / _name(digest)
     try:
-        with Folder.at(path) as folder:
+        with at(path) as folder:
             entry = checked(folder.read(file.name))
         dispatches = tuple(Dispatch.from_plain(one) for one in value(entry, "dispatches", list))
         found = Declaration(Job.from_plain(value(entry, "job", dict)), number(entry, "cells", 1), dispatches)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 from livejoin.checkpoint.change import ViewChanges, goes_on, merged, view_changes
 from livejoin.checkpoint.job import Job
@@ -26,6 +25,7 @@ from livejoin.plan.dispatch import Dispatch, TableSample, choose
 from livejoin.plan.stages import outline, stages
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
+from livejoin.state.store_folder import Place
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Declared:
 
     def __init__(
         self,
-        path: Path,
+        path: Place,
         job: Job,
         cells: int,
         limits: Limits = NO_LIMITS,

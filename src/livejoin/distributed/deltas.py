@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,12 +19,12 @@ from livejoin.checkpoint.instants import with_instants
 from livejoin.database import Database
 from livejoin.database.difference import difference, types_of
 from livejoin.database.snapshots.declaration import plain_table, read_table
-from livejoin.distributed.files import delta_of, is_parquet, parquet_of, rows_of
+from livejoin.distributed.files import delta_bytes, delta_of, is_parquet, parquet_of, rows_of
 from livejoin.distributed.manifest import Manifest
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.plan.stages import Staged
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table
-from livejoin.state.files import Folder
+from livejoin.state.store_folder import Place, at
 
 GONE = pa.array(["delete", "update_preimage"])
 """Kinds of changes that take a row away."""
@@ -49,7 +48,7 @@ class ViewFiles:
     schema: pa.Schema
     types: tuple[SqlType, ...] | None
 
-    def delta(self, folder: Path, files: Sequence[str], batch_id: int) -> pa.Table:
+    def delta(self, folder: Place, files: Sequence[str], batch_id: int) -> pa.Table:
         """The net delta in the files of a batch.
 
         Args:
@@ -104,7 +103,7 @@ class ParquetFile:
         file: The name of the file.
     """
 
-    folder: Path
+    folder: Place
     file: str
 
     def read(self) -> bytes:
@@ -130,7 +129,7 @@ class FilesDelta:
     """
 
     view: ViewFiles
-    folder: Path
+    folder: Place
     files: tuple[str, ...]
     batch_id: int
     time: datetime | None
@@ -158,7 +157,7 @@ class FilesDelta:
             yield from timed(part, self.time).to_batches(max_chunksize)
 
 
-def batch_delta(folder: Path, manifest: Manifest, name: str, view: ViewFiles) -> BatchDelta:
+def batch_delta(folder: Place, manifest: Manifest, name: str, view: ViewFiles) -> BatchDelta:
     """The delta of a view in a batch that is committed, for a sink: a large one is read from one file at a time.
 
     That cannot be where what one cell takes back another one may bring: such a delta is read whole.
@@ -170,7 +169,7 @@ def batch_delta(folder: Path, manifest: Manifest, name: str, view: ViewFiles) ->
     Cost: linear in the rows; memory for them, or for those of one file, which are read once more for their number.
     """
     files, time = manifest.deltas.get(name, ()), time_of(manifest)
-    if view.types is None and (any(map(is_parquet, files)) or (len(files) > 1 and _size(folder, files) > LARGE)):
+    if view.types is None and (any(map(is_parquet, files)) or (len(files) > 1 and _are_large(files))):
         return FilesDelta(view, folder, files, manifest.batch_id, time)
     found: BatchDelta = timed(view.delta(folder, files, manifest.batch_id), time)
     return found
@@ -194,7 +193,7 @@ def delta_schema_of(bound: Database, view: str) -> pa.Schema:
     return with_instants(bound.views[view].delta_schema, types_of(bound, view))
 
 
-def write_views(folder: Path, digest: str, views: Mapping[str, ViewFiles]) -> None:
+def write_views(folder: Place, digest: str, views: Mapping[str, ViewFiles]) -> None:
     """Write down for readers what they need of the views of a plan, unless it is there.
 
     Raises:
@@ -202,14 +201,14 @@ def write_views(folder: Path, digest: str, views: Mapping[str, ViewFiles]) -> No
     """
     entry = {name: one.plain() for name, one in views.items()}
     try:
-        with Folder.at(folder) as opened, suppress(FileExistsError):
+        with at(folder) as opened, suppress(FileExistsError):
             opened.publish(_FILE.format(digest), with_checksum(entry))
     except OSError as error:
         msg = f"{folder / _FILE.format(digest)} could not be written: {error}"
         raise StorageError(msg) from error
 
 
-def read_views(folder: Path, digest: str) -> dict[str, ViewFiles]:
+def read_views(folder: Place, digest: str) -> dict[str, ViewFiles]:
     """What is needed to read the deltas of the views in batches of a plan, by the views' names in lower case.
 
     Raises:
@@ -218,7 +217,7 @@ def read_views(folder: Path, digest: str) -> dict[str, ViewFiles]:
     """
     file = folder / _FILE.format(digest)
     try:
-        with Folder.at(folder) as opened:
+        with at(folder) as opened:
             entry = checked(opened.read(file.name))
         return {name.lower(): ViewFiles.from_plain(one) for name, one in entry.items()}
     except FileNotFoundError as error:
@@ -232,7 +231,7 @@ def read_views(folder: Path, digest: str) -> dict[str, ViewFiles]:
         raise StateError(msg) from error
 
 
-def read_view(folder: Path, digest: str, view: str) -> ViewFiles:
+def read_view(folder: Place, digest: str, view: str) -> ViewFiles:
     """What is needed to read the deltas of a view in batches of a plan.
 
     Raises:
@@ -247,24 +246,10 @@ def read_view(folder: Path, digest: str, view: str) -> ViewFiles:
     return views[view.lower()]
 
 
-def _size(folder: Path, files: Sequence[str]) -> int:
-    """The bytes of files.
-
-    Raises:
-        StateError: A file is missing.
-        StorageError: The disk refuses.
-    """
-    try:
-        with Folder.at(folder) as opened:
-            return sum(opened.size(file) for file in files)
-    except FileNotFoundError as error:
-        msg = (
-            f"a file of a delta is missing in {folder}, which a manifest lists: restore it from a backup, or start over"
-        )
-        raise StateError(msg) from error
-    except OSError as error:
-        msg = f"files in {folder} could not be read: {error}"
-        raise StorageError(msg) from error
+def _are_large(files: Sequence[str]) -> bool:
+    """Whether files together are large; those of earlier versions, whose names do not say it, count as large."""
+    sizes = [delta_bytes(file) for file in files]
+    return sum(LARGE + 1 if size is None else size for size in sizes) > LARGE
 
 
 def time_of(manifest: Manifest) -> datetime | None:

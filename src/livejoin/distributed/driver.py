@@ -14,6 +14,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from livejoin.checkpoint.batch import Ends
 from livejoin.checkpoint.batch_delta import BatchDelta, timed, with_time
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.instants import without_instants
@@ -62,6 +63,10 @@ class BatchSteps(Steps, Tries, Protocol):
     @property
     def digests(self) -> Mapping[str, str]:
         """The digests of static tables whose rows were read for this batch, by their names in lower case."""
+
+    @property
+    def ends(self) -> Ends | None:
+        """How far the sources are read with the batch; None if that is not to be noted."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,8 @@ def commit(
         as_parquet: Whether the sink takes parts of deltas as Parquet.
 
     Raises:
-        LivejoinError: A cell failed, another driver owns the checkpoint, or the disk refuses; nothing is committed.
+        LivejoinError: A cell failed, another driver owns the checkpoint, or the disk refuses; nothing is committed
+            (but see `Manifests.commit`).
     """
     last = manifests.last
     held = {} if last is None else dict(last.cells)
@@ -211,6 +217,7 @@ def commit(
         {table: tuple(those) for table, those in letters.items()},
         {**digests, **steps.digests},
         _newest(task.marks, done),
+        steps.ends,
     )
     manifests.commit(manifest)
     declared.begun()

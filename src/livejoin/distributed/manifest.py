@@ -4,7 +4,13 @@ Cells write files under names of their own in every attempt. A batch is committe
 by a call that fails where there is one; of two drivers one brings it, and the other one stops. Files that no manifest
 lists are what attempts left that did not count, and are removed when the next driver opens the folder.
 
-Law: the state of a cell is its snapshot and the batches behind it, as the newest manifest lists them.
+In a store a request may arrive late: that of a driver which sleeps, was taken for dead, and has lost the checkpoint to
+another one. So there a file goes only when a manifest of its batch, or a later one, is there: before, the manifest that
+lists it may be under way. A driver looks behind each manifest whether somebody has opened the checkpoint since; then it
+delivers nothing. Who opens it looks for manifests when his opening can be seen.
+
+Laws: the state of a cell is its snapshot and the batches behind it, as the newest manifest lists them. Of all drivers
+that commit a batch at most one is told so, and whoever opens the checkpoint then has the manifest of that one.
 """
 
 from __future__ import annotations
@@ -12,22 +18,25 @@ from __future__ import annotations
 import errno
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from livejoin.checkpoint.batch import Ends, ends_of
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database.snapshots.declaration import number, value
 from livejoin.errors import StateError, StorageError
-from livejoin.state.files import Folder
+from livejoin.state.store_folder import Place, at, made
 
 _MANIFEST = re.compile(r"(\d{8,})\.manifest")
 _DONE = re.compile(r"(\d{8,})\.done")
 _EPOCH = re.compile(r"(\d{8,})\.epoch")
-_CELL = re.compile(r"\d{8,}-\d+(-\d+)?-[0-9a-f]{32}\.(batch|delta|tables|parts|\d+\.[0-9a-f]{8}\.parquet)")
+_CELL = re.compile(
+    r"(?P<batch>\d{8,})-\d+(-\d+)?-[0-9a-f]{32}\.(batch|(\d+\.)?delta|tables|parts|\d+\.[0-9a-f]{8}\.parquet)"
+)
 _PLAN = re.compile(r"([0-9a-f]{16})\.(plan|views)")
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP)
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
@@ -76,6 +85,7 @@ class Manifest:
         letters: For each base table the files with the changes that were left out, if dead letters are wanted.
         static: The digests of the rows of static tables, by the tables' names in lower case.
         marks: The watermarks of tables, in microseconds, by the tables' names in lower case.
+        ends: How far the sources are read with the batch, if Spark's own note of it is not enough.
     """
 
     batch_id: int
@@ -87,6 +97,7 @@ class Manifest:
     letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     static: Mapping[str, str] = field(default_factory=dict)
     marks: Mapping[str, int] = field(default_factory=dict)
+    ends: Ends | None = None
 
     @property
     def filled(self) -> frozenset[str]:
@@ -119,6 +130,7 @@ class Manifest:
             "letters": {table: list(files) for table, files in self.letters.items()},
             "static": dict(self.static),
             **({"marks": dict(self.marks)} if self.marks else {}),
+            **({} if self.ends is None else {"ends": {name: list(lines) for name, lines in self.ends.items()}}),
         }
 
     @staticmethod
@@ -138,6 +150,7 @@ class Manifest:
             {table: tuple(files) for table, files in value(entry, "letters", dict).items()},
             value(entry, "static", dict) if isinstance(entry, dict) and "static" in entry else {},
             value(entry, "marks", dict) if isinstance(entry, dict) and "marks" in entry else {},
+            ends_of(entry) if isinstance(entry, dict) else None,
         )
 
 
@@ -145,7 +158,7 @@ class Manifests:
     """The manifests in a folder, opened by the driver that commits; mutable.
 
     Args:
-        path: The folder, made if it is missing. All hosts see it.
+        path: The folder, made if it is missing, or a place in a store. All hosts see it.
         kept: For how many batches before the newest one deltas stay for readers.
         versions: For how many batches before the newest one the states of cells stay for readers.
 
@@ -160,31 +173,31 @@ class Manifests:
         StorageError: The disk refuses.
     """
 
-    def __init__(self, path: Path, kept: int = 0, versions: int = 0) -> None:
+    def __init__(self, path: Place, kept: int = 0, versions: int = 0) -> None:
         self.path = path
         self._kept = max(kept, versions)
         self._versions = versions
         try:
-            self._folder = Folder.made(path)
-            names = self._folder.names()
-            epochs = sorted(_numbers(names, _EPOCH))
+            self._folder = made(path)
+            epochs = sorted(_numbers(self._folder.names(), _EPOCH))
             self.epoch = epochs[-1] + 1 if epochs else 1
             self._publish(f"{self.epoch:08d}.epoch", b"")
-            for old in (f"{epoch:08d}.epoch" for epoch in epochs):
-                self._folder.remove(old)
+            self._folder.remove_all([f"{epoch:08d}.epoch" for epoch in epochs])
+            self._names = self._folder.names()  # whoever commits from now on sees this opening behind it
         except OSError as error:
             raise self._refused(error) from error
-        batches = _numbers(names, _MANIFEST)
+        self._check_ours()
+        batches = _numbers(self._names, _MANIFEST)
         self.last = self._read(max(batches)) if batches else None
         newest = max(batches, default=0)
         self._before = {batch: self._read(batch) for batch in batches if newest - self._kept <= batch < newest}
-        self.done = max(_numbers(names, _DONE), default=None)
+        self.done = max(_numbers(self._names, _DONE), default=None)
         self.parts = WrittenParts()
         if self.done is not None:
             with _whole(self.path / (name := f"{self.done:08d}.done")):
                 self.parts = WrittenParts.from_plain(checked(self._folder.read(name)))
         self._check_done()
-        self._remove_garbage(names)
+        self._remove_garbage()
 
     def close(self) -> None:
         """Let the folder go."""
@@ -195,14 +208,15 @@ class Manifests:
 
         Raises:
             StateError: Another driver owns the folder by now.
-            StorageError: The disk refuses; nothing is committed.
+            StorageError: The disk refuses; nothing is committed. In a store the batch may be: the next start sees it.
         """
         try:
-            newest = max(_numbers(self._folder.names(), _EPOCH), default=0)
-            if newest > self.epoch:
-                raise self._lost(f"another driver has opened it since (epoch {newest}, ours is {self.epoch})")
+            self._names = self._folder.names()
+            self._check_ours()
             self._folder.sync()  # of the files that it lists
             self._publish(f"{manifest.batch_id:08d}.manifest", with_checksum(manifest.plain()))
+            self._names = self._folder.names()
+            self._check_ours()  # else whoever came since may have committed the batch, and removed what it committed
         except OSError as error:
             raise self._refused(error) from error
         if self.last is not None:
@@ -223,7 +237,7 @@ class Manifests:
         try:
             self._publish(f"{batch_id:08d}.done", with_checksum(self.parts.plain()))
             self.done = batch_id
-            self._remove_garbage(self._folder.names())
+            self._remove_garbage()
         except OSError as error:
             raise self._refused(error) from error
 
@@ -240,8 +254,12 @@ class Manifests:
             msg = f"{self.path}: {missing}; restore it from a backup, or start over with an empty checkpoint and output"
             raise StateError(msg)
 
-    def _remove_garbage(self, names: list[str]) -> None:
-        """Remove what the newest manifest does not need: the state before it, attempts that did not count."""
+    def _remove_garbage(self) -> None:
+        """Remove what the newest manifest does not need: the state before it, attempts that did not count.
+
+        In a store the attempts of later batches stay, as a manifest that is under way may list them, and plans do: a
+        request of before may come when one of before is that of now.
+        """
         needed = set[str]()
         if self.last is not None:
             needed.update(self.last.files, [f"{self.last.plan}.plan", f"{self.last.plan}.views"])
@@ -255,23 +273,41 @@ class Manifests:
             _MANIFEST: oldest,
             _DONE: -1 if self.done is None else self.done,
         }
-        # Manifests first: a reader finds no batch whose deltas are gone, also behind a driver that died here.
-        for name in sorted(names, key=lambda name: _MANIFEST.fullmatch(name) is None):
+        manifests, others = list[str](), list[str]()
+        for name in self._names:
             old = any(int(found[1]) < batch for kind, batch in newest.items() if (found := kind.fullmatch(name)))
-            lost = name not in needed and any(kind.fullmatch(name) for kind in (_CELL, _PLAN))
-            if old or lost or _DRAFT.fullmatch(name):
-                self._remove(name)
+            if old or (name not in needed and self._is_lost(name)):
+                (manifests if _MANIFEST.fullmatch(name) else others).append(name)
+        for some in (manifests, others):  # so a reader finds no batch whose deltas are gone, also if a driver dies here
+            self._remove(some)
 
-    def _remove(self, name: str) -> None:
-        """Remove a file, or as much as there is of the folder of a snapshot.
+    def _is_lost(self, name: str) -> bool:
+        """Whether a file that is not needed is one of ours, and no manifest can come that lists it."""
+        if isinstance(self.path, Path):
+            return any(kind.fullmatch(name) for kind in (_CELL, _PLAN, _DRAFT))
+        found = _CELL.fullmatch(name)
+        return found is not None and self.last is not None and int(found["batch"]) <= self.last.batch_id
+
+    def _remove(self, names: Sequence[str]) -> None:
+        """Remove files, or as much as there is of the folders of snapshots.
 
         An attempt that does not count may go on meanwhile and write more of its snapshot: that goes with a later batch.
         """
-        if name.endswith(".tables"):
-            shutil.rmtree(self.path / name, ignore_errors=True)
-        else:
-            with suppress(FileNotFoundError):  # the draft of a driver that publishes it just now
-                self._folder.remove(name)
+        if not isinstance(self.path, Path):
+            self._folder.remove_all(names)
+            return
+        for name in names:
+            if name.endswith(".tables"):
+                shutil.rmtree(self.path / name, ignore_errors=True)
+            else:
+                with suppress(FileNotFoundError):  # the draft of a driver that publishes it just now
+                    self._folder.remove(name)
+
+    def _check_ours(self) -> None:
+        """Refuse to go on where the files that were listed last say that a later driver has opened the folder."""
+        newest = max(_numbers(self._names, _EPOCH), default=0)
+        if newest > self.epoch:
+            raise self._lost(f"another driver has opened it since (epoch {newest}, ours is {self.epoch})")
 
     def _read(self, batch_id: int) -> Manifest:
         return read_manifest(self.path, batch_id)
@@ -289,20 +325,35 @@ class Manifests:
         return _refused(self.path, error)
 
 
-def batches_in(path: Path) -> list[int]:
+def is_of_cells(path: Place) -> bool:
+    """Whether a folder has a manifest, or a driver of cells has opened it; False too if there is no such folder.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    try:
+        with at(path) as folder:
+            return any(kind.fullmatch(name) for name in folder.names() for kind in (_MANIFEST, _EPOCH))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def batches_in(path: Place) -> list[int]:
     """The batches whose manifests are in a folder, ascending; it may be that of a driver that runs.
 
     Raises:
         StorageError: There is no such folder, or the disk refuses.
     """
     try:
-        with Folder.at(path) as folder:
+        with at(path) as folder:
             return sorted(_numbers(folder.names(), _MANIFEST))
     except OSError as error:
         raise _refused(path, error) from error
 
 
-def read_manifest(path: Path, batch_id: int) -> Manifest:
+def read_manifest(path: Place, batch_id: int) -> Manifest:
     """The manifest of a batch.
 
     Raises:
@@ -310,12 +361,12 @@ def read_manifest(path: Path, batch_id: int) -> Manifest:
         StorageError: The disk refuses.
     """
     name = f"{batch_id:08d}.manifest"
-    with _whole(path / name), Folder.at(path) as folder:
+    with _whole(path / name), at(path) as folder:
         return Manifest.from_plain(checked(folder.read(name)))
 
 
 @contextmanager
-def _whole(file: Path) -> Iterator[None]:
+def _whole(file: Place) -> Iterator[None]:
     """Say of a file that is read what is wrong with it."""
     try:
         yield
@@ -332,14 +383,16 @@ def _whole(file: Path) -> Iterator[None]:
         raise StateError(msg) from error
 
 
-def _refused(path: Path, error: OSError) -> StorageError:
+def _refused(path: Place, error: OSError) -> StorageError:
     why = ""
     if error.errno in _NO_LINKS:
         why = (
             "; a manifest appears whole, and only where there is none of its name, by a hard link, which file systems "
-            "over object stores do not have: give a folder of a local disk, of NFS or of another share that has them"
+            "over object stores do not have: give the URL of the store itself, as s3a://bucket/orders, or a folder of "
+            "a local disk, of NFS or of another share that has them"
         )
-    return StorageError(f"the disk refuses {path}: {error}{why}")
+    who = "disk" if isinstance(path, Path) else "store"
+    return StorageError(f"the {who} refuses {path}: {error}{why}")
 
 
 def _numbers(names: list[str], kind: re.Pattern[str]) -> list[int]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -28,6 +27,7 @@ from livejoin.plan.dispatch import sampled
 from livejoin.plan.dispatch.sample import SAMPLE, TableSample
 from livejoin.plan.stages import Staged
 from livejoin.schema import CHANGE_TYPE, Table
+from livejoin.state.store_folder import Place
 
 LEAST_SAMPLE = 1 << 6
 """Rows of a table that a cell gives to a sample at least, if it has them."""
@@ -144,7 +144,7 @@ def samples_of(found: Iterable[Surveyed], tables: Mapping[str, Table]) -> dict[s
     return samples
 
 
-def _databases(source: Source, folder: Path, cell: int) -> Iterator[tuple[int, Database]]:
+def _databases(source: Source, folder: Place, cell: int) -> Iterator[tuple[int, Database]]:
     """The tables of a cell, stage by stage."""
     for stage, plan in enumerate(source.plan.staged.stages):
         held = source.held.get((stage, cell))

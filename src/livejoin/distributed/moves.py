@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,6 +18,7 @@ from livejoin.distributed.files import delta_of
 from livejoin.distributed.task import Outcome, Task
 from livejoin.plan.stages import Everywhere
 from livejoin.schema import Table
+from livejoin.state.store_folder import Place
 
 Known = Mapping[str, Sequence[str]]
 """For base tables whose rows were asked for the files that have them."""
@@ -31,7 +31,7 @@ class Asked:
     keys: Mapping[str, pa.Table]
 
 
-def with_values(table: Table, changes: pa.Table, known: Known | None, folder: Path) -> tuple[pa.Table, Asked | None]:
+def with_values(table: Table, changes: pa.Table, known: Known | None, folder: Place) -> tuple[pa.Table, Asked | None]:
     """Changes of a base table with the values that rows keep under another key, or what has to be known for that.
 
     Args:

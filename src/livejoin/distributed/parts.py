@@ -12,7 +12,6 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -25,7 +24,7 @@ from livejoin.distributed.refused import of_views
 from livejoin.distributed.task import Outcome, Task
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.plan.stages import Cube, Everywhere
-from livejoin.state.files import Folder
+from livejoin.state.store_folder import Place, at
 
 SMALL = 1 << 16
 """Bytes of a step that travel with what is said of them; more are a file."""
@@ -109,7 +108,7 @@ class Outbox:
             before = self._ticks.get((stage, place))
             self._ticks[stage, place] = tick if before is None else newest([before, tick], window)
 
-    def left(self, folder: Path, batch_id: int) -> list[CellPart]:
+    def left(self, folder: Place, batch_id: int) -> list[CellPart]:
         """The parts, small as they are, or as slices of a file that is written here; nothing is sent any more.
 
         Each cell is told the newest tick.
@@ -127,7 +126,7 @@ class Outbox:
             return self._parts
         name = f"{batch_id:08d}-{self._sender}-{uuid.uuid4().hex}.parts"
         try:
-            with Folder.at(folder) as opened:
+            with at(folder) as opened:
                 opened.write_all(name, self._pieces)
         except OSError as error:
             msg = f"{folder / name} could not be written: {error}"
@@ -180,16 +179,15 @@ def advance(
         raise named from error.__cause__
 
 
-def remove_files(folder: Path, parts: Iterable[CellPart]) -> None:
+def remove_files(folder: Place, parts: Iterable[CellPart]) -> None:
     """Remove the files of parts that nobody needs any more.
 
     Raises:
         StorageError: The disk refuses.
     """
     try:
-        with Folder.at(folder) as opened:
-            for file in {part.file for part in parts if part.file}:
-                opened.remove(file)
+        with at(folder) as opened:
+            opened.remove_all(sorted({part.file for part in parts if part.file}))
     except OSError as error:
         msg = f"files of parts in {folder} could not be removed: {error}"
         raise StorageError(msg) from error
@@ -217,7 +215,7 @@ def _encoded(rows: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _decoded(folder: Path, part: CellPart) -> pa.Table:
+def _decoded(folder: Place, part: CellPart) -> pa.Table:
     """The changes of a part.
 
     Raises:
@@ -227,7 +225,7 @@ def _decoded(folder: Path, part: CellPart) -> pa.Table:
     try:
         data: bytes | bytearray = part.data
         if part.file:
-            with Folder.at(folder) as opened:
+            with at(folder) as opened:
                 data = opened.read_slice(part.file, part.begin, part.size)
         with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
             return reader.read_all()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,7 +18,7 @@ from livejoin.distributed.declaration import read_declaration
 from livejoin.distributed.manifest import Held, Manifest, batches_in, read_manifest
 from livejoin.errors import StateError, StorageError
 from livejoin.plan.stages import Stage
-from livejoin.state.files import Folder
+from livejoin.state.store_folder import Place, at
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class ViewPart:
         columns: The columns of the view.
     """
 
-    folder: Path
+    folder: Place
     batch: int
     stage: Stage
     cell: int
@@ -64,7 +63,7 @@ class ViewPart:
                 yield as_columns(batch, self.columns)
 
 
-def parts_of(folder: Path, view: str, version: int | None) -> tuple[list[ViewPart], pa.Schema]:
+def parts_of(folder: Place, view: str, version: int | None) -> tuple[list[ViewPart], pa.Schema]:
     """The parts of a view, and its columns.
 
     Args:
@@ -98,7 +97,7 @@ def parts_of(folder: Path, view: str, version: int | None) -> tuple[list[ViewPar
     return tried(read)
 
 
-def kept_batches(folder: Path) -> list[int]:
+def kept_batches(folder: Place) -> list[int]:
     """The batches after which the state of every cell is still there, ascending.
 
     Raises:
@@ -106,7 +105,7 @@ def kept_batches(folder: Path) -> list[int]:
     """
     manifests = [read_manifest(folder, batch) for batch in batches_in(folder)]
     try:
-        with Folder.at(folder) as opened:
+        with at(folder) as opened:
             names = set(opened.names())
     except OSError as error:
         msg = f"{folder} could not be read: {error}"
@@ -114,7 +113,7 @@ def kept_batches(folder: Path) -> list[int]:
     return [one.batch_id for one in manifests if one.state_files <= names]
 
 
-def _manifest(folder: Path, version: int | None) -> Manifest:
+def _manifest(folder: Place, version: int | None) -> Manifest:
     batches = batches_in(folder)
     if not batches:
         msg = f"the checkpoint in {folder.parent} has no batch yet; read it when the query has committed one"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 
 import pyarrow as pa
 
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.database.snapshots.carried import Marks
 from livejoin.distributed.manifest import Held
+from livejoin.state.store_folder import Place
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Task:
         marks: The watermarks of tables before the batch, in microseconds, by their names in lower case.
     """
 
-    folder: Path
+    folder: Place
     plan: str
     batch_id: int
     epoch: int

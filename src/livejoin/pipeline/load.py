@@ -199,7 +199,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     if not wrong:
         problems += _overlapping(written, sources, parsed, folder)
     if is_remote(parsed.run.checkpoint):
-        problems += _beside_a_store(sources, parsed)
+        problems += _beside_a_store(sources)
     views: dict[str, str] = {}
     for name, view in parsed.views.items():
         try:
@@ -255,11 +255,8 @@ def _wrong_place(place: str, may_be_remote: bool) -> str | None:
     return None
 
 
-def _beside_a_store(sources: Mapping[str, FileSource], parsed: PipelineFile) -> Iterator[_Problem]:
+def _beside_a_store(sources: Mapping[str, FileSource]) -> Iterator[_Problem]:
     """What does not go with a checkpoint in a store."""
-    if parsed.run.mode == "distributed":
-        message = "'distributed' keeps the states of cells in files that it renames; give a checkpoint in a folder"
-        yield _Problem(("run", "mode"), message)
     for name, source in sources.items():
         if source.table.static:
             continue

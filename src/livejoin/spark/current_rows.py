@@ -59,7 +59,7 @@ def read_view(spark: SparkSession, checkpoint: str | Path, view: str, version: i
     if not _is_there(folder):
         msg = f"there is no checkpoint in {str(given)!r}; give the folder that maintain() has as checkpoint="
         raise StateError(msg)
-    if not isinstance(folder, Path) or (folder / "log").is_dir():
+    if _is_there(folder / "log"):
         state = kept_state(folder, version)
         name, columns = bound_view(bound_of(state.job), state.job, view, given)
         parts: list[Part] = [partial(rows_at, state, name)]
@@ -119,7 +119,7 @@ def rows_of_parts(packed: bytes, numbers: Iterator[pa.RecordBatch]) -> Iterator[
 
 def _check_seen(folder: Place) -> None:
     """Refuse a host that does not see the checkpoint."""
-    if not _is_there(folder):
+    if isinstance(folder, Path) and not _is_there(folder):
         msg = (
             f"this host does not see {folder}, where the rows of the view are: give the pipeline a folder for its "
             "checkpoint that all hosts of the executors see, or read it where the driver is, with a local session"

@@ -68,7 +68,8 @@ class RunOptions:
             its table, the batch and the reason.
         mode: Where the engine runs. ``embedded``: in this process. ``distributed``: in the processes of Spark's
             executors; each cell has the rows that HyperCube sends there. Views and deltas are the same. All hosts must
-            see the folder of the checkpoint and have livejoin installed.
+            see the checkpoint, in a folder or in an object store whose credentials their environment has, and have
+            livejoin installed.
         cells: With ``distributed``: the number of cells, about as many as the cores of the executors. If the number
             changes, the rows move with the first batch.
         reshard: With ``distributed``: choose anew, by the present rows, which rows go to which cells; they move with

@@ -21,7 +21,7 @@ from livejoin.expressions import Expression, sql_of
 from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
-from livejoin.spark.distributed.start import cells_of, open_cells
+from livejoin.spark.distributed.start import cells_of, check_mode, open_cells
 from livejoin.spark.failures import OF_SPARK, said
 from livejoin.spark.job_names import described
 from livejoin.spark.maintained_query import MaintainedQuery
@@ -176,17 +176,11 @@ def start(  # noqa: PLR0913  # as maintain
         msg = "all tables are static; at least one has to change, or spark.sql computes the views once and for all"
         raise SchemaError(msg)
     spread = cells_of(job, options)
-    if spread is not None and not isinstance(state, Path):
-        msg = (
-            f"mode='distributed' keeps the states of its cells in files that it renames, and {str(state)!r} is in an "
-            "object store, which has no such call: give a folder that all hosts see, or leave mode out, so that the "
-            "engine runs in this process"
-        )
-        raise PipelineError(msg, key="checkpoint")
     if isinstance(sink, OfSession):
         sink.use(spark)
     lock = lock_checkpoint(state)
     try:
+        check_mode(state, spread is not None)
         if letters is not None:
             letters.prepare()
         given: dict[str, DataFrame | StreamPart] = {
@@ -199,9 +193,8 @@ def start(  # noqa: PLR0913  # as maintain
             trigger = {"availableNow": True}
         batches: BatchFunction
         if spread is not None:
-            assert isinstance(state, Path), "else it is refused"
             static = {name: frame for name, frame in plain.items() if found[name].static}
-            batches, job, frames = open_cells(job, spread, options, state, sink, given, static)
+            batches, job, frames = open_cells(spark, job, spread, options, state, sink, given, static)
             lock.guard(batches)
         else:
             engine = open_engine(

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
+from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.spark.distributed.manifest_source import ManifestReader, bounds_of, types_of_view
 from livejoin.spark.limited_streams import ReadLimit, SupportsTriggerAvailableNow
 from livejoin.spark.paths import output_place
@@ -44,8 +44,8 @@ def read_deltas(
     Args:
         spark: The session; PySpark 4.2 or newer.
         folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``, or its URL in a store; or,
-            with ``view``, the checkpoint of a pipeline with ``mode="distributed"``. At least one batch must exist, as
-            it tells the columns.
+            with ``view``, the checkpoint of a pipeline with ``mode="distributed"``, likewise. At least one batch must
+            exist, as it tells the columns.
         view: A view whose deltas Spark's tasks read from the files of the cells, as soon as a batch is committed. The
             pipeline keeps them for ``keep_deltas`` batches.
         since: The first batch to read, by its number: that of Spark, from 0, as the names of files have it. It must be
@@ -57,7 +57,7 @@ def read_deltas(
         StateError: There is no batch yet, ``since`` is not kept any more or later than the next batch, or a file is
             damaged.
         StorageError: There is no part, or one cannot be read.
-        PipelineError: The folder is neither one of a file system nor a place in a store; cells have theirs in a folder.
+        PipelineError: The folder is neither one of a file system nor a place in a store.
     """
     if since is not None and (not isinstance(since, int) or isinstance(since, bool) or since < 0):
         msg = f"since= is {since!r:.80}; it takes the number of a batch, 0 or more, as the names of files have it"
@@ -75,7 +75,7 @@ def read_deltas(
     if view is None:
         return reader.schema(_types(path)).options(since=first).load(str(path))
     options = {"view": view, "since": first}
-    return reader.schema(types_of_view(_of_cells(path), view)).options(**options).load(str(path))
+    return reader.schema(types_of_view(path, view)).options(**options).load(str(path))
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,13 @@ class WrittenDeltas(DataSource):
 
     def schema(self) -> StructType:
         path, view = place_of(self.options["path"]), self.options.get("view")
-        return _types(path) if view is None else types_of_view(_of_cells(path), view)
+        return _types(path) if view is None else types_of_view(path, view)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         path, view = place_of(self.options["path"]), self.options.get("view")
         if view is None:
             return WrittenDeltasReader(path, int(self.options.get("since", "0")))
-        return ManifestReader(_of_cells(path), view, int(self.options.get("since", "0")), schema)
+        return ManifestReader(path, view, int(self.options.get("since", "0")), schema)
 
 
 class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -214,22 +214,10 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise StorageError(msg) from error
 
 
-def _of_cells(path: Place) -> Path:
-    """The checkpoint of cells, which is a folder.
-
-    Raises:
-        PipelineError: The path is that of a place in an object store.
-    """
-    if isinstance(path, Path):
-        return path
-    msg = f"view= is for the checkpoint of a pipeline in cells, which is a folder, and {str(path)!r} is in a store"
-    raise PipelineError(msg, key="folder")
-
-
 def _check_there(path: Place, view: str | None, since: int) -> None:
     """Refuse a batch to begin with that is not kept any more, or not there yet."""
     if view is not None:
-        newest, oldest = bounds_of(_of_cells(path) / "livejoin")
+        newest, oldest = bounds_of(path / "livejoin")
     else:
         newest, oldest = _newest(path), removed_up_to(path) + 1
     if since > newest + 1:

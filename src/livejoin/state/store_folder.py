@@ -3,7 +3,8 @@
 A *place* is a folder of the file system or one of a store. `at` and `made` open it; both kinds answer alike.
 
 Law: of all who publish a file with a name at most one succeeds, as in a folder. So each object begins with a mark that
-no other attempt has (`livejoin.state.objects.create_once`).
+no other attempt has (`livejoin.state.objects.create_once`). What is written, and not published, has a name that nobody
+else uses, so that a request which comes late or twice makes the same object.
 """
 
 from __future__ import annotations
@@ -42,13 +43,34 @@ class Files(Protocol):
     def sizes(self) -> dict[str, int]:
         """The bytes of each file in it."""
 
-    def read(self, name: str) -> bytearray:
+    def read(self, name: str, *, exactly: int | None = None) -> bytearray:
         """The content of a file.
+
+        Args:
+            name: The name of the file.
+            exactly: The size that it must have.
 
         Raises:
             FileNotFoundError: There is none.
-            ValueError: The file is none of ours.
+            ValueError: The file is none of ours, or has another size.
         """
+
+    def read_slice(self, name: str, begin: int, size: int) -> bytearray:
+        """Some bytes of a file.
+
+        Raises:
+            FileNotFoundError: There is none.
+            ValueError: The file ends before.
+        """
+
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        """Write a new file, whose name nobody else uses; it survives a loss of power."""
+
+    def write_pieces(self, name: str, pieces: Sequence[bytes | memoryview]) -> None:
+        """As `write`, of pieces one behind the other."""
+
+    def write_all(self, name: str, pieces: Sequence[bytes]) -> None:
+        """As `write_pieces`, of a file that need not survive a loss of power."""
 
     def publish(self, name: str, *pieces: bytes | memoryview) -> None:
         """Let a new file, of pieces one behind the other, appear complete under its name; of two who try one succeeds.
@@ -243,16 +265,35 @@ class StoreFolder:
     def names(self) -> list[str]:
         return list(self.sizes())
 
-    def read(self, name: str) -> bytearray:
+    def read(self, name: str, *, exactly: int | None = None) -> bytearray:
         found = again(lambda: self._objects.read(name))
         if not found.startswith(_MARK) or len(found) < MARK_BYTES:
             msg = f"{name} does not begin as objects of livejoin do"
             raise ValueError(msg)
+        if exactly is not None and len(found) - MARK_BYTES != exactly:
+            msg = f"{name} has {len(found) - MARK_BYTES} bytes and not {exactly}"
+            raise ValueError(msg)
         return bytearray(memoryview(found)[MARK_BYTES:])
 
+    def read_slice(self, name: str, begin: int, size: int) -> bytearray:
+        found = bytearray(again(lambda: self._objects.read(name, MARK_BYTES + begin, size)))
+        if len(found) != size:
+            msg = f"{name} is no file of {begin + size} bytes"
+            raise ValueError(msg)
+        return found
+
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        self.write_pieces(name, (data,))
+
+    def write_pieces(self, name: str, pieces: Sequence[bytes | memoryview]) -> None:
+        whole = _marked(pieces)
+        again(lambda: self._objects.put(name, whole))
+
+    def write_all(self, name: str, pieces: Sequence[bytes]) -> None:
+        self.write_pieces(name, pieces)
+
     def publish(self, name: str, *pieces: bytes | memoryview) -> None:
-        mark = (_MARK + uuid.uuid4().hex.encode()).ljust(MARK_BYTES - 1) + b"\n"
-        if not create_once(self._objects, name, b"".join((mark, *pieces))):
+        if not create_once(self._objects, name, _marked(pieces)):
             raise FileExistsError(name)
 
     def remove(self, name: str) -> None:
@@ -270,3 +311,9 @@ class StoreFolder:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+def _marked(pieces: Sequence[bytes | memoryview]) -> bytes:
+    """The content of an object, behind a mark that no other one has."""
+    mark = (_MARK + uuid.uuid4().hex.encode()).ljust(MARK_BYTES - 1) + b"\n"
+    return b"".join((mark, *pieces))

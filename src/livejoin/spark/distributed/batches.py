@@ -17,6 +17,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from livejoin.checkpoint.batch import Ends
+from livejoin.checkpoint.ends import check_ends
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.recovery import Recovery
 from livejoin.database import Database
@@ -31,6 +33,7 @@ from livejoin.spark.distributed.stage_runs import StageRuns
 from livejoin.spark.micro_batch import BatchReport
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import ParquetSink, Sink
+from livejoin.spark.streams.progress import Progress
 
 logger = logging.getLogger("livejoin")
 
@@ -45,6 +48,7 @@ class DistributedBatches(BatchFunction):
         tables: The tables in the order in which the frames were packed.
         static: The frames of static tables, by name.
         options: The options of the run.
+        progress: How far Spark has read; None where Spark's own half of the checkpoint is enough.
     """
 
     def __init__(
@@ -55,8 +59,10 @@ class DistributedBatches(BatchFunction):
         tables: tuple[str, ...],
         static: Mapping[str, DataFrame],
         options: RunOptions,
+        progress: Progress | None = None,
     ) -> None:
         super().__init__()
+        self._progress = progress
         self._policy, self._letters = options.policy, options.letters
         self._recovery_seconds = options.recovery_seconds
         self._initial: Initial = options.initial
@@ -107,13 +113,14 @@ class DistributedBatches(BatchFunction):
     def _take(self, frame: DataFrame, batch_id: int) -> None:
         is_new = is_next(self._manifests, batch_id)
         last = self._manifests.last
+        ends = self._ends(batch_id, last, is_new)
         if last is not None and self._manifests.done != last.batch_id:
             self._deliver(last)
         if not is_new:
             return
         started = time.perf_counter()
         before = self._declared.before
-        steps = SparkSteps(frame, self._declared, self._tables, self._static, self._runs)
+        steps = SparkSteps(frame, self._declared, self._tables, self._static, self._runs, ends)
         was_chosen = self._declared.is_chosen
         refreshed = tuple(table.name for table in self._declared.refreshed)
         committed = commit(
@@ -156,6 +163,20 @@ class DistributedBatches(BatchFunction):
                 refreshed=refreshed,
             )
             self._on_batch(report)
+
+    def _ends(self, batch_id: int, last: Manifest | None, is_new: bool) -> Ends | None:
+        """How far the sources are read with a batch; None if that is not to be noted.
+
+        Raises:
+            StateError: The batch does not begin where the last one ends, or does not end there if it is the last one.
+        """
+        if self._progress is None:
+            return None
+        starts, ends = self._progress.of_batch()
+        known, place = None if last is None else last.ends, self._manifests.path
+        where, found = ("begins", starts) if is_new else ("ends", ends)
+        check_ends(f"batch {batch_id} of Spark {where}", known, found, place)
+        return ends
 
     def _deliver(self, manifest: Manifest) -> dict[str, int]:
         """Deliver the deltas of a committed batch, note that the batch is done, and give the rows of each delta."""

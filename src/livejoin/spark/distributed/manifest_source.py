@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -20,6 +19,7 @@ from livejoin.distributed.deltas import ViewFiles, read_view, read_views, time_o
 from livejoin.distributed.manifest import Manifest, batches_in, read_manifest
 from livejoin.errors import StateError
 from livejoin.spark.limited_streams import ReadLimit, SupportsTriggerAvailableNow
+from livejoin.state.store_folder import Place
 
 _ROWS = 1 << 16
 
@@ -43,13 +43,13 @@ class ManifestReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets and batches of the stream.
 
     Args:
-        checkpoint: The folder of the pipeline's checkpoint.
+        checkpoint: The pipeline's checkpoint: a folder, or a place in a store.
         view: The view.
         since: The first batch to read.
         types: The columns of the stream, as from `types_of_view`.
     """
 
-    def __init__(self, checkpoint: Path, view: str, since: int, types: StructType) -> None:
+    def __init__(self, checkpoint: Place, view: str, since: int, types: StructType) -> None:
         self._folder = checkpoint / "livejoin"
         self._view = view
         self._since = since
@@ -132,13 +132,13 @@ class ManifestReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return newest_of(self._folder)
 
 
-def bounds_of(folder: Path) -> tuple[int, int]:
+def bounds_of(folder: Place) -> tuple[int, int]:
     """The newest and the oldest batch of a pipeline whose deltas are kept; raises as `newest_of`."""
     newest = newest_of(folder)
     return newest, min(batches_in(folder))
 
 
-def newest_of(folder: Path) -> int:
+def newest_of(folder: Place) -> int:
     """The newest batch of a pipeline.
 
     Raises:
@@ -155,7 +155,7 @@ def newest_of(folder: Path) -> int:
     return batches[-1]
 
 
-def types_of_view(checkpoint: Path, view: str) -> StructType:
+def types_of_view(checkpoint: Place, view: str) -> StructType:
     """The columns of a view's deltas as Spark's types.
 
     Raises:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from livejoin.checkpoint.batch import Ends
 from livejoin.distributed import Declared, Outcome, Plan, Task
 from livejoin.distributed.bad_rows import Kept, Some
 from livejoin.distributed.driver import Arrived
@@ -46,6 +47,10 @@ class SparkSteps:
         tables: The tables in the order in which the frame was packed.
         static: The frames of static tables, by name.
         runs: The runners of stages, by the digest of their plan; changed.
+        ends: How far the sources are read with the batch; None if that is not to be noted.
+
+    Attributes:
+        ends: As given.
     """
 
     def __init__(
@@ -55,7 +60,9 @@ class SparkSteps:
         tables: tuple[str, ...],
         static: Mapping[str, DataFrame],
         runs: dict[str, StageRuns],
+        ends: Ends | None = None,
     ) -> None:
+        self.ends = ends
         self._runs = runs
         self._declared = declared
         self._frame = frame

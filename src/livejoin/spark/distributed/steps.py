@@ -24,6 +24,7 @@ from livejoin.distributed.parts import CellPart, Outbox, columns_of, remove_file
 from livejoin.errors import LivejoinError, PipelineError
 from livejoin.schema import CHANGE_TYPE, CORRUPT, ORIGIN, REFUSED, SEQUENCE, WITHOUT, Table
 from livejoin.spark.streams.frames import unpack
+from livejoin.state.store_folder import Place
 
 _AT_ONCE = 1 << 16  # rows that are packed together: Spark's batches of Arrow are smaller
 _FIELDS = pa.schema(
@@ -124,6 +125,12 @@ def collected(frame: DataFrame) -> pa.Table:
                 "PYSPARK_PYTHON name that Python before the session starts; livejoin.spark.local_session does so"
             )
             raise PipelineError(msg) from error
+        if "which needs obstore" in str(error):
+            msg = (
+                "the checkpoint is in an object store, and the Python of Spark's executors has no obstore: "
+                "pip install 'livejoin[cloud]' there, as in the driver's Python"
+            )
+            raise PipelineError(msg) from error
         raise
 
 
@@ -197,16 +204,17 @@ def _sent_on(
     return Arrived(count, time), together(asked) if asked else None
 
 
-def check_shared(folder: Path) -> None:
-    """Check, on the host of an executor, that it sees the driver's checkpoint.
+def check_shared(folder: Place) -> None:
+    """Check, on the host of an executor, that it sees the driver's checkpoint. Of a store it is seen when it is asked.
 
     Raises:
         PipelineError: The folder is not there.
     """
-    if not folder.is_dir():
+    if isinstance(folder, Path) and not folder.is_dir():
         msg = (
             f"the checkpoint is not on the host {socket.gethostname()} of an executor: there is no {folder}. "
-            "mode='distributed' needs a folder that the driver and all executors see under one path, as of NFS"
+            "mode='distributed' needs a folder that the driver and all executors see under one path, as of NFS, or a "
+            "place in an object store"
         )
         raise PipelineError(msg, key="checkpoint")
 
