@@ -10,7 +10,7 @@ def refuse_compiled(file: str | None) -> None:
         file: Where the module of a parser of sqlglot lies.
 
     Raises:
-        ImportError: It is compiled.
+        ImportError: The file is a compiled one.
     """
     if file is not None and not file.endswith((".py", ".pyc")):
         msg = (
