@@ -262,3 +262,18 @@ def test_bad_rows_beside_strings_however_arrow_lays_them(encoded: str, at: str) 
     commit = db.apply("y", given, on_bad_rows="dead_letter")
     assert (commit.changes, [letter.row for letter in commit.dead_letters]) == (2, [1])
     assert sorted(row["n"] for row in db.tables["y"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize("place", [0, 5, 7])
+@pytest.mark.parametrize(("kind", "value", "bad"), [("insert", 1, 0), ("insert", "x", 1), ("remove", 1, 1)])
+def test_rows_that_do_not_say_what_they_are_are_inserted(kind: str, value: object, bad: int, place: int) -> None:
+    """They were bad where another row said it, unless that one was bad itself: then they were inserted."""
+    db = livejoin.Database(coerce="json")
+    db.execute("CREATE TABLE o (id BIGINT PRIMARY KEY, c INT)")
+    view = db.create_view("v", "SELECT id, c FROM o")
+    rows: list[dict[str, object]] = [{"id": number, "c": 1} for number in range(8)]
+    rows[place] |= {"_change_type": kind, "c": value}
+    seen = db.preview("o", rows, on_bad_rows="dead_letter")
+    done = db.apply("o", rows, on_bad_rows="dead_letter")
+    assert [letter.row for letter in done.dead_letters] == [place][:bad]
+    assert (seen.bad_rows, done.bad_rows, view.count()) == (bad, bad, 8 - bad)

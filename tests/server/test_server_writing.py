@@ -92,6 +92,12 @@ def test_bad_rows_go_where_the_request_says(client: httpx.Client) -> None:
     assert (done["changes"], done["bad_rows"], letter["row"], letter["change"]) == (1, 1, 1, rows[1])
 
 
+def test_what_is_said_twice_is_refused(client: httpx.Client, db: livejoin.Database) -> None:
+    """The last one counted, so that this was a commit."""
+    answer = client.post("/v1/tables/t?dry_run=1&dry_run=0", json=[{"k": 1, "v": 5}])
+    assert (answer.status_code, "stands twice" in answer.text, db.version) == (400, True, 0)
+
+
 def test_a_dry_run_says_which_rows_would_be_left_out(client: httpx.Client, db: livejoin.Database) -> None:
     """It took no notice of ``on_bad_rows``, and refused what the commit would have taken."""
     rows = [{"k": 1, "v": 1}, {"k": 2, "v": "many"}]

@@ -183,7 +183,7 @@ def refuse_null(values: pa.Array, column: Column, table: Table, among: npt.NDArr
         why = "the time that window_range goes by"
     elif table.sequence_by is not None and table.columns[table.sequence_by].name == column.name:
         why = "what sequence_by orders the changes by"
-    msg = f"NULL in column {column.name!r}, which is {why}; give a {column.type} value"
+    msg = f"NULL in column {column.name!r}, which is {why}; give a value of type {column.type}"
     raise ChangeValueError(msg, table.name, int(np.argmax(null)))
 
 

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.changes.kinds import KINDS
 from livejoin.changes.records import columns_of, fields_of, named_values
 from livejoin.errors import ChangeFormatError, LivejoinError
-from livejoin.schema import CHANGE_COLUMNS, Table
+from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, Table
 from livejoin.shown import type_name
 from livejoin.words import Words
 
@@ -298,6 +299,8 @@ def _from_dicts(table: Table, rows: list[Any], may_differ: bool) -> Source:
 def _alike(table: Table, rows: list[Any]) -> tuple[tuple[Any, ...], dict[int, tuple[str, ...]]]:
     """Let rows have all keys that one of them has, with None for what they leave out; the keys, and what each lacks.
 
+    A row that does not say what it is is inserted, whatever other rows say.
+
     Raises:
         ChangeFormatError: A dict has a key twice, without regard to case.
     """
@@ -312,6 +315,7 @@ def _alike(table: Table, rows: list[Any]) -> tuple[tuple[Any, ...], dict[int, tu
         if len(values) != len(row):
             msg = f"the dict has the keys {', '.join(map(repr, row))}, of which two are one name; keep one"
             raise ChangeFormatError(msg, table.name, position)
+        values.setdefault(CHANGE_TYPE, KINDS[0])
         if absent := tuple(name for name in names if name not in values and name in own):
             short[position] = absent
         rows[position] = {name: values.get(lowered) for lowered, name in names.items()}

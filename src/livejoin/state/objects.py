@@ -37,6 +37,7 @@ MARK_BYTES = 64
 """The first bytes of an object tell who made it: objects that `create_once` makes differ there."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_WHOSE = "; livejoin asks with the credentials of its own environment, and not with Spark's settings"
 _NOT_ALLOWED = re.compile(r"status code: 40[13]\b|<Code>(?:ExpiredToken|InvalidToken|TokenRefreshRequired)</Code>")
 _HOSTS_WITH_CREDENTIALS = ("169.254.169.254", "metadata.google.internal")  # whom a client asks that knows no other way
 _PROBE_SECONDS = 10.0
@@ -305,12 +306,12 @@ class ObstoreObjects:
         except (self._errors.AlreadyExistsError, self._errors.PreconditionError) as error:
             raise FileExistsError(_said(error)) from None
         except (self._errors.PermissionDeniedError, self._errors.UnauthenticatedError) as error:
-            raise PermissionError(_said(error)) from None
+            raise PermissionError(_said(error) + _WHOSE) from None
         except (self._errors.BaseError, OSError) as error:
             if _has_no_bucket(error):
                 raise NoBucketError(_said(error)) from None
             if _NOT_ALLOWED.search(str(error)):  # obstore does not say so of a list, nor where S3 answers 400
-                raise PermissionError(_said(error)) from None
+                raise PermissionError(_said(error) + _WHOSE) from None
             raise OSError(_said(error)) from None
         except BaseException as error:
             if not _is_panic(error):

@@ -15,7 +15,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from livejoin.errors import ChangeFormatError
-from livejoin.schema import CHANGE_TYPE, Table
+from livejoin.schema import Table
 from livejoin.server.answers import RequestError
 from livejoin.server.arrow_guard import read_stream
 from livejoin.server.limits import Limits
@@ -186,8 +186,6 @@ def checked_rows(found: Any, table: Table, limits: Limits) -> list[dict[str, Any
             msg = "a change is an object with the columns of the table, and may have _change_type"
             raise ChangeFormatError(msg, table.name, place)
     changes: list[dict[str, Any]] = found
-    if any(CHANGE_TYPE in row for row in changes):
-        changes = [row if CHANGE_TYPE in row else {**row, CHANGE_TYPE: "insert"} for row in changes]
     binary = {column.name.lower() for column in table.columns if column.type.kind == "binary"}
     if binary:
         for place, row in enumerate(changes):
@@ -217,7 +215,7 @@ def _from_base64(value: Any, name: str, table: Table, place: int) -> bytes:
 
 
 def refuse_others(request: Request, *known: str) -> None:
-    """Refuse a request with a parameter in its address that it does not take, as it would be done otherwise than meant.
+    """Refuse a request with a parameter that it does not take, or one twice, as it would be done otherwise than meant.
 
     Raises:
         RequestError: There is one.
@@ -227,4 +225,7 @@ def refuse_others(request: Request, *known: str) -> None:
         listed = f"{', '.join(known[:-1])} and {known[-1]}" if len(known) > 1 else "".join(known)
         takes = f"known are {listed}" if known else "this address takes none"
         msg = f"{', '.join(others)} is not known here{meant(others[0], known)}; {takes}. Nothing was done"
+        raise RequestError(msg)
+    if twice := [name for name in request.query_params if len(request.query_params.getlist(name)) > 1]:
+        msg = f"{twice[0]} stands twice in the address; say it once. Nothing was done"
         raise RequestError(msg)
