@@ -39,11 +39,12 @@ from livejoin.words import Words
 
 OnBadRows = Literal["fail", "skip", "dead_letter"]
 """What becomes of changes that are none, or that a view has no value for."""
-Done = TypeVar("Done")
 ON_BAD_ROWS: tuple[OnBadRows, ...] = ("fail", "skip", "dead_letter")
 
 OF_A_ROW = (ChangeFormatError, ChangeValueError)
 """The errors of a change by itself, if they name its row."""
+
+Done = TypeVar("Done")
 
 
 def commit_good(
