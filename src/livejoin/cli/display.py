@@ -92,8 +92,8 @@ class Dashboard:
         """The panel at this moment."""
         meter = self._meter
         reports = [report for _, report in list(meter.history)]
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(min_width=10, max_width=16, no_wrap=True, overflow="ellipsis")
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(min_width=10, max_width=15, no_wrap=True, overflow="ellipsis")
         grid.add_column(justify="right", min_width=13, no_wrap=True)
         grid.add_column(min_width=20, no_wrap=True)
         grid.add_column(justify="right", min_width=20, no_wrap=True)
