@@ -166,12 +166,20 @@ def _below(relation: Relation, by: JoinPlanner, passes: bool = False) -> Operato
             return lower(relation, by, True)
 
 
-def _computed(relation: Project, below: Operator, not_summed: str = "") -> ProjectOperator:
+def _computed(relation: Project, below: Operator, not_summed: str = "") -> Operator:
+    if _is_as_it_is(relation, below):
+        return below
     found = compared(relation)
     reason = _MANY_ROWS if isinstance(found, ComparedRows) else found or ""
     reason = f"no threshold: {reason}" if reason else _each(not_summed)
     said = {"across": relation.across, "refusal": relation.refusal, "reason": reason, "written": relation.written}
     return ProjectOperator(below, relation.outputs, relation.types, relation.predicate, **said)
+
+
+def _is_as_it_is(relation: Project, below: Operator) -> bool:
+    """Whether a projection gives the rows of the relation below as they are."""
+    sources = [output.source for output in relation.outputs]
+    return relation.predicate is None and relation.types == below.types and sources == list(range(len(below.types)))
 
 
 def _threshold(relation: Project, by: JoinPlanner) -> ComparedRows | None:

@@ -25,6 +25,7 @@ from livejoin.state.kept import Kept
 from livejoin.state.known_words import check_keys, check_words
 from livejoin.state.scratch import Scratch
 from livejoin.state.table_rows import rows_of, table_of, with_dense_ids
+from livejoin.state.trusted_table import TrustedTable
 
 logger = logging.getLogger("livejoin")
 
@@ -130,7 +131,10 @@ def add_views(
 def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage]) -> None:
     """Give each block its saved plan and state; load a block that has none."""
     for table in trusted_tables(contents):
-        keepers = [node for node in contents.graph.keepers(table) if node.digest in blocks]
+        keepers = contents.graph.keepers(table)
+        for node in keepers:
+            if node.digest not in blocks or blocks[node.digest].kept is None:
+                raise _not_kept(table, node)
         table.fold({node.digest: _groups(contents, node, blocks[node.digest]) for node in keepers})
     same: set[Node] = set()
     for node in contents.graph.nodes:
@@ -151,10 +155,20 @@ def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage
         _ = node.block
 
 
-def _groups(contents: Contents, node: Node, block: snapshot.BlockImage) -> Kept | None:
-    """The groups that a snapshot has of a block over rows that no table keeps; None if it has none."""
-    if block.kept is None:
-        return None
+def _not_kept(table: TrustedTable, node: Node) -> StateError:
+    """The error for a snapshot without what a block keeps of rows that their table does not keep."""
+    views = ", ".join(map(repr, node.views()))
+    msg = (
+        f"the snapshot lacks what {views} keeps of the rows of {table.table.name!r}, which keeps none itself: another "
+        "version of livejoin wrote it and keeps other columns or groups; load it with that version, or build the state "
+        "anew from the source"
+    )
+    return StateError(msg)
+
+
+def _groups(contents: Contents, node: Node, block: snapshot.BlockImage) -> Kept:
+    """What a snapshot has of a block over rows that no table keeps."""
+    assert block.kept is not None
     types = node.types[: node.plan.groups] if isinstance(node.plan, AggregateOperator) else node.types
     values, beside = block.kept["values"], block.kept["beside"]
     check_keys(contents.codec, types, values[: len(types)])
