@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -197,5 +198,11 @@ def test_what_is_wrong_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert main(["doctor"]) == 1
     printed = " ".join(capsys.readouterr().out.split())
     assert "the disk is full" in printed
-    assert "not installed: serve, mcp, spark, postgres, delta, kafka, ibis, notebook" in printed
+    assert f"not installed: {', '.join(doctor._EXTRAS)} (pip" in printed
     assert "pip install 'livejoin[serve]'" in printed
+
+
+def test_every_extra_for_users_is_looked_for() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    of_developers = {"bench", "tpch", "docs", "s3-tests", "dev"}
+    assert doctor._EXTRAS.keys() == project["optional-dependencies"].keys() - of_developers

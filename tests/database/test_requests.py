@@ -9,7 +9,7 @@ import pytest
 
 import livejoin
 from livejoin.database.transactions.requests import MOST_CLIENTS, MOST_NUMBERS, Answer, Numbered, Requests
-from livejoin.errors import ChangeError, ChangeFormatError, DuplicateKeyError, SqlError
+from livejoin.errors import ChangeError, ChangeFormatError, DuplicateKeyError, ReadError, SqlError
 
 _SQL = """
     CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
@@ -165,10 +165,14 @@ def test_a_preview_is_the_commit_that_would_follow(tmp_path: Path) -> None:
             with pytest.raises(TimeoutError):
                 changes.next(timeout=0)
             commit = db.apply("t", [(2, 5), (3, 6)])
-            assert seen.deltas["total"].equals(commit["total"])
+            assert seen.deltas["total"].equals(commit["total"]) and seen["total"] is seen.deltas["total"]
             assert (seen.version, seen.changes, seen.ignored, seen.late) == (commit.version, commit.changes, 0, 0)
         with pytest.raises(DuplicateKeyError):
             db.preview("t", [(2, 5)])
-        assert db.preview("t", [(2, 5)], on_conflict="ignore").ignored == 1
+        nothing = db.preview("t", [(2, 5)], on_conflict="ignore")
+        assert nothing.ignored == 1 and not nothing.deltas
+        assert nothing["total"].equals(seen["total"].slice(0, 0))
+        with pytest.raises(ReadError, match="no delta of a view 'totals'; it has total"):
+            nothing["totals"]
     with livejoin.open(tmp_path) as db:
         assert db.version == 2

