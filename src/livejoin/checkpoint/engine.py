@@ -33,6 +33,7 @@ from livejoin.checkpoint.initial import Initial, initial_deltas, results
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.large_batch import LargeBatch, apply_large, comes_in_pieces
 from livejoin.checkpoint.letters import joined, letters_of, settle
+from livejoin.checkpoint.names import are_of_cells
 from livejoin.checkpoint.pace import SnapshotPace
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.checkpoint.recovery import Recovery, recovery_of
@@ -490,7 +491,7 @@ def _refuse_cells(folder: str | Path, names: Sequence[str]) -> None:
     Raises:
         StateError: The files are.
     """
-    if any(name.endswith(".manifest") for name in names):
+    if are_of_cells(names):
         msg = (
             f"the checkpoint in {str(folder)!r} is of a pipeline with mode='distributed': each of its cells has a part "
             "of the rows, and no process all of them. livejoin.spark.read_view reads a view of it"

@@ -16,12 +16,12 @@ from typing import Any
 
 from livejoin.checkpoint.batch import LoggedBatch, decoded, pieces_of
 from livejoin.checkpoint.checked_json import checked, with_checksum
+from livejoin.checkpoint.names import EPOCH
 from livejoin.errors import StateError, StorageError
 from livejoin.state.store_folder import Place, at, made
 
 _BATCH = re.compile(r"(\d{8,})\.batch")
 _DONE = re.compile(r"(\d{8,})\.done")
-_EPOCH = re.compile(r"(\d{8,})\.epoch")
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
 
 
@@ -49,7 +49,7 @@ class Log:
                 return
             self._folder = made(path)
             names = self._folder.names()
-            epochs = sorted(_numbers(names, _EPOCH))
+            epochs = sorted(_numbers(names, EPOCH))
             self.epoch = epochs[-1] + 1 if epochs else 1
             self._publish(_epoch(self.epoch), b"")
             self._folder.remove_all([*map(_epoch, epochs), *(name for name in names if _DRAFT.fullmatch(name))])
@@ -162,7 +162,7 @@ class Log:
 
     def _check_ours(self) -> None:
         """Refuse to go on where a later opening has begun."""
-        newest = max(_numbers(self._folder.names(), _EPOCH), default=0)
+        newest = max(_numbers(self._folder.names(), EPOCH), default=0)
         if newest > self.epoch:
             raise self._lost(f"another query has opened it since (epoch {newest}, ours is {self.epoch})")
 
@@ -194,7 +194,7 @@ class Log:
 
 def is_epoch(name: str) -> bool:
     """Whether a name is that of an opening, by which an opening of before is refused."""
-    return _EPOCH.fullmatch(name) is not None
+    return EPOCH.fullmatch(name) is not None
 
 
 def _batch(batch_id: int) -> str:

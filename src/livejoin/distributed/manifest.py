@@ -26,14 +26,13 @@ from typing import Any
 
 from livejoin.checkpoint.batch import Ends, ends_of
 from livejoin.checkpoint.checked_json import checked, with_checksum
+from livejoin.checkpoint.names import EPOCH, MANIFEST, are_of_cells
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database.snapshots.declaration import number, value
 from livejoin.errors import StateError, StorageError
 from livejoin.state.store_folder import Place, at, made
 
-_MANIFEST = re.compile(r"(\d{8,})\.manifest")
 _DONE = re.compile(r"(\d{8,})\.done")
-_EPOCH = re.compile(r"(\d{8,})\.epoch")
 _CELL = re.compile(
     r"(?P<batch>\d{8,})-\d+(-\d+)?-[0-9a-f]{32}\.(batch|(\d+\.)?delta|tables|parts|\d+\.[0-9a-f]{8}\.parquet)"
 )
@@ -179,7 +178,7 @@ class Manifests:
         self._versions = versions
         try:
             self._folder = made(path)
-            epochs = sorted(_numbers(self._folder.names(), _EPOCH))
+            epochs = sorted(_numbers(self._folder.names(), EPOCH))
             self.epoch = epochs[-1] + 1 if epochs else 1
             self._publish(f"{self.epoch:08d}.epoch", b"")
             self._folder.remove_all([f"{epoch:08d}.epoch" for epoch in epochs])
@@ -187,7 +186,7 @@ class Manifests:
         except OSError as error:
             raise self._refused(error) from error
         self._check_ours()
-        batches = _numbers(self._names, _MANIFEST)
+        batches = _numbers(self._names, MANIFEST)
         self.last = self._read(max(batches)) if batches else None
         newest = max(batches, default=0)
         self._before = {batch: self._read(batch) for batch in batches if newest - self._kept <= batch < newest}
@@ -270,14 +269,14 @@ class Manifests:
             if self.last is not None and one.batch_id >= self.last.batch_id - self._versions:
                 needed.update(one.state_files, [f"{one.plan}.plan"])
         newest = {
-            _MANIFEST: oldest,
+            MANIFEST: oldest,
             _DONE: -1 if self.done is None else self.done,
         }
         manifests, others = list[str](), list[str]()
         for name in self._names:
             old = any(int(found[1]) < batch for kind, batch in newest.items() if (found := kind.fullmatch(name)))
             if old or (name not in needed and self._is_lost(name)):
-                (manifests if _MANIFEST.fullmatch(name) else others).append(name)
+                (manifests if MANIFEST.fullmatch(name) else others).append(name)
         for some in (manifests, others):  # so a reader finds no batch whose deltas are gone, also if a driver dies here
             self._remove(some)
 
@@ -305,7 +304,7 @@ class Manifests:
 
     def _check_ours(self) -> None:
         """Refuse to go on where the files that were listed last say that a later driver has opened the folder."""
-        newest = max(_numbers(self._names, _EPOCH), default=0)
+        newest = max(_numbers(self._names, EPOCH), default=0)
         if newest > self.epoch:
             raise self._lost(f"another driver has opened it since (epoch {newest}, ours is {self.epoch})")
 
@@ -333,7 +332,7 @@ def is_of_cells(path: Place) -> bool:
     """
     try:
         with at(path) as folder:
-            return any(kind.fullmatch(name) for name in folder.names() for kind in (_MANIFEST, _EPOCH))
+            return are_of_cells(folder.names())
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -348,7 +347,7 @@ def batches_in(path: Place) -> list[int]:
     """
     try:
         with at(path) as folder:
-            return sorted(_numbers(folder.names(), _MANIFEST))
+            return sorted(_numbers(folder.names(), MANIFEST))
     except OSError as error:
         raise _refused(path, error) from error
 
