@@ -65,19 +65,23 @@ def resolves(name: str) -> bool:
     """Whether a dotted name is a module, or something that one has."""
     parts = name.removeprefix("livejoin.").split(".")
     found, rest = importlib.import_module("livejoin"), list(parts)
-    while rest:
-        try:
-            found = importlib.import_module(f"{found.__name__}.{rest[0]}")
-        except ModuleNotFoundError as error:
-            if not (error.name or "").startswith("livejoin"):
-                return True  # it needs a package that is not installed here, as PySpark
-            break
-        rest.pop(0)
-    value: object = found
-    for part in rest:
-        if not hasattr(value, part):
-            return part in getattr(value, "__annotations__", {})
-        value = getattr(value, part)
+    try:
+        while rest:
+            try:
+                found = importlib.import_module(f"{found.__name__}.{rest[0]}")
+            except ModuleNotFoundError as error:
+                if not (error.name or "").startswith("livejoin"):
+                    return True  # it needs a package that is not installed here, as PySpark
+                break
+            rest.pop(0)
+        value: object = found
+        for part in rest:
+            if not hasattr(value, part):
+                return part in getattr(value, "__annotations__", {})
+            value = getattr(value, part)
+    except ImportError as error:
+        if type(error).__name__ != "OldSparkError":
+            raise
     return True
 
 

@@ -11,7 +11,7 @@ from _thread import RLock
 import pytest
 
 import livejoin
-from livejoin.database.transactions import readers
+from livejoin.database.transactions import guard, python_lock, readers
 from livejoin.database.transactions.guard import alone, first, open_guard
 from livejoin.database.transactions.python_lock import INTERVAL
 
@@ -137,7 +137,11 @@ def test_a_commit_waits_not_long_for_a_reader_that_does_not_run(monkeypatch: pyt
     assert book.order.count("commit") == 2
 
 
-def test_the_switch_interval_is_short_while_a_commit_runs_and_stays_what_it_was() -> None:
+def test_the_switch_interval_is_short_while_a_commit_runs_and_stays_what_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guard, "active_count", lambda: 2)
+
     class Timed(Book):
         seen = 0.0
 
@@ -163,6 +167,7 @@ def test_the_switch_interval_is_shorter_while_a_large_commit_runs(monkeypatch: p
         set_to(interval)
 
     monkeypatch.setattr(sys, "setswitchinterval", noted)
+    monkeypatch.setattr(guard, "active_count", lambda: 2)
     db, interval = livejoin.Database(), sys.getswitchinterval()
     db.create_table("t", "n BIGINT")
     seen.clear()
@@ -172,6 +177,28 @@ def test_the_switch_interval_is_shorter_while_a_large_commit_runs(monkeypatch: p
     db.apply("t", [(n,) for n in range(1000)])
     assert [one < INTERVAL for one in seen] == [False, True, False, False]
     assert sys.getswitchinterval() == interval
+
+
+def test_a_process_with_one_thread_of_python_leaves_its_lock_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it there. The first commit behind the start of another thread knows of that one."""
+
+    def refused(*_: object) -> None:
+        pytest.fail("the lock was touched")
+
+    db = livejoin.Database()
+    db.create_table("t", "n BIGINT")
+    view = db.create_view("v", "SELECT COUNT(*) AS n FROM t")
+    with monkeypatch.context() as alone_there:
+        alone_there.setattr(guard, "active_count", lambda: 1)
+        alone_there.setattr(sys, "setswitchinterval", refused)
+        alone_there.setattr(python_lock, "keep", refused)
+        for size in (1, 1000):
+            db.apply("t", [(n,) for n in range(size)])
+    kept = []
+    monkeypatch.setattr(guard, "active_count", lambda: 2)
+    monkeypatch.setattr(python_lock, "keep", lambda: kept.append(True))
+    db.apply("t", [(1,)])
+    assert kept and view.to_arrow()["n"].to_pylist() == [1002]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -68,6 +68,12 @@ class Commit:
         violations: Of a commit that is only tried the assertions that would refuse it, as the errors that would say so.
     """
 
+    bad_rows: int = 0
+    dead_letters: tuple[BadRow, ...] = ()
+    repeated: bool = False
+    violations: tuple[ViolationError, ...] = ()
+    given: Callable[[], Given | None] = staticmethod(_nothing)
+
     def __init__(
         self,
         version: int,
@@ -84,11 +90,6 @@ class Commit:
         self.ignored = ignored
         self.sequence = sequence
         self.late = late
-        self.bad_rows = 0
-        self.dead_letters: tuple[BadRow, ...] = ()
-        self.repeated = False
-        self.violations: tuple[ViolationError, ...] = ()
-        self.given: Callable[[], Given | None] = _nothing
         self._left_out = left_out  # how many of each table, in lower case, were ignored and late, where some were
         self._deltas = deltas
         self._quiet = quiet

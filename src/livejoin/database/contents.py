@@ -213,7 +213,7 @@ class Contents:
 
     def _is_due(self) -> bool:
         """Whether `_settle` has something to do, or another thread is telling; asked without the lock."""
-        return bool(self.letters) or self.is_telling or self.links.has_news or self._is_busy() or self.budget.refuses
+        return bool(self.letters) or self.is_telling or bool(self.links.news) or self._is_busy() or self.budget.refuses
 
     def _settle(self) -> None:
         """Bring to its end what a call was cut off in.
@@ -230,7 +230,7 @@ class Contents:
             msg = "the database is closed"
             raise StateError(msg)
         is_whole = self.journal is None and self.replacement is None and self._is_tidy
-        if self.links.has_news and self.journal is None:
+        if self.links.news and self.journal is None:
             self.wake()
         if is_whole and not self.letters and not self.budget.refuses:
             return

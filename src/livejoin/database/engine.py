@@ -908,12 +908,12 @@ left = -1; nothing of the commit stands
 
         Cost: O(changes) base operations and O(enclosureness) propagation each, plus O(delta).
         """
-        named = _named(changes, data, "apply")
+        named = {changes: data} if type(changes) is str else _named(changes, data, "apply")
         notes = transaction.NO_NOTES if offsets is None else {"offsets": check_json(offsets, "offsets")}
         intake = self._intake
         if coerce is not None or extra_columns is not None:
             intake = check_intake(coerce, extra_columns, intake)
-        manner = self._manner(on_bad_rows)
+        manner = self._on_bad_rows if on_bad_rows is None else self._manner(on_bad_rows)
         asked = None if request is None else check_request(request)
         if asked is not None and (done := self._done(asked)) is not None:
             return done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -55,8 +55,8 @@ class Rows:
         self.types = tuple(types)
         self.length = length
         self.whole: Words | None = None
-        self._codes: list[Words | None] = [c if isinstance(c, np.ndarray) else None for c in columns]
-        self._arrow: list[pa.Array | None] = [None if isinstance(c, np.ndarray) else _whole(c) for c in columns]
+        self._codes = [c if isinstance(c, np.ndarray) else None for c in columns]
+        self._arrow = [None if isinstance(c, np.ndarray) else _whole(c) for c in columns]
 
     @staticmethod
     def of_words(codec: Codec, types: Sequence[SqlType], words: Words) -> Rows:
@@ -69,8 +69,17 @@ class Rows:
         """
         rows: Rows = Rows.__new__(Rows)
         rows.codec, rows.types, rows.length, rows.whole = codec, tuple(types), words.shape[1], words
-        rows._codes, rows._arrow = list(words), [None] * len(words)
         return rows
+
+    # Of rows whose words lie in one array, made when they are asked for: most are read as a whole alone.
+    @cached_property
+    def _codes(self) -> list[Words | None]:
+        assert self.whole is not None
+        return list(self.whole)
+
+    @cached_property
+    def _arrow(self) -> list[pa.Array | None]:
+        return [None] * len(self.types)
 
     def codes(self, column: int) -> Words:
         """The words of a column; new strings and wide decimals are added to the dictionaries."""

@@ -87,9 +87,9 @@ class Cause:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Given:
-    """Changes that were committed or previewed, for questions about them.
+    """Changes that were committed or previewed, for questions about them; each commit makes one.
 
     Args:
         contents: The database's contents.

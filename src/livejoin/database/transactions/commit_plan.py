@@ -84,9 +84,15 @@ def plan_of(contents: Contents, tables: tuple[str, ...]) -> CommitPlan:
 
     Cost: O(tables), but O(blocks) for the first commit of these tables since tables, blocks or views came or went.
     """
-    found, shown, graph, catalog = contents.plans.get(tables), contents.shown, contents.graph, contents.catalog
-    if found is not None and found.shown is shown and found.epoch == graph.epoch and found.declared is catalog.epoch:
+    found, graph, catalog = contents.plans.get(tables), contents.graph, contents.catalog
+    if (
+        found is not None
+        and found.shown.views is contents.views
+        and found.epoch == graph.epoch
+        and found.declared is catalog.epoch
+    ):
         return found
+    shown = contents.shown
     names = tuple([name.lower() for name in tables])
     path = graph.path(names)
     views = shown.reached(path.nodes)

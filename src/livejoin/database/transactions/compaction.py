@@ -175,20 +175,22 @@ class OtherViews:
     is_noted: bool = False
 
 
-def passed(contents: Contents, staged: Mapping[str, TableChange], given: Iterable[tuple[str, TableInput]]) -> Passed:
+def passed(contents: Contents, staged: Mapping[str, TableChange], given: Sequence[TableInput]) -> Passed:
     """How many values staged changes move. Each computed value counts, as it may be a string that no column has.
 
     Args:
         contents: The database's contents.
-        staged: The changes of each table.
-        given: The changes as they were given.
+        staged: The changes of each table, by name in lower case.
+        given: The changes as they were given, of the tables in the same order.
     """
     left = moved = held = 0
     many = contents.seen.many
-    for name, change in staged.items():
-        values, weights = 1 + contents.tables[name].coded, change.staged.weights
+    for one, (name, change) in zip(given, staged.items(), strict=True):
+        values, weights = 1 + one.base.coded, change.staged.weights
         rows = weights.shape[0]
         moved += values * rows
+        if one.fresh is not None and _all_come(one, change):
+            held += int((one.fresh[list(many[name])] if name in many else one.fresh).sum())
         last = len(many[name]) + contents.seen.computed if name in many else values
         if rows == 1:
             left += last if weights[0] < 0 else 0
@@ -196,9 +198,6 @@ def passed(contents: Contents, staged: Mapping[str, TableChange], given: Iterabl
             left += last * sum([weight < 0 for weight in weights.tolist()])
         else:
             left += last * (rows - count_positive(weights))  # an event's weight is not zero
-    for name, one in given:
-        if one.fresh is not None and _all_come(one, staged[name]):
-            held += int((one.fresh[list(many[name])] if name in many else one.fresh).sum())
     return Passed(left, moved, held)
 
 
@@ -213,14 +212,16 @@ def _all_come(given: TableInput, change: TableChange) -> bool:
 def note(contents: Contents, passed: Passed) -> None:
     """Take note of a commit that stands."""
     contents.seen.note(passed)
-    contents.pause -= max(passed.moved, _COMMIT)
+    contents.pause -= passed.moved if passed.moved > _COMMIT else _COMMIT
 
 
 def compact_in_turn(contents: Contents) -> None:
-    """`compact`, at most once in a number of small commits, because it looks at every table and block."""
-    if contents.pause <= 0 or contents.seen.is_due:
-        compact(contents)
-        contents.pause = max(_PAUSE, sum([base.rows for base in contents.tables.values()]) // _SHARE)
+    """`compact`, at most once in a number of small commits, because it looks at every table and block.
+
+    It is called where ``contents.pause`` has run out, or where ``contents.seen.is_due``.
+    """
+    compact(contents)
+    contents.pause = max(_PAUSE, sum([base.rows for base in contents.tables.values()]) // _SHARE)
 
 
 def compact(contents: Contents) -> None:

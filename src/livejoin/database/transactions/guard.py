@@ -17,6 +17,7 @@ import weakref
 from _thread import RLock
 from collections.abc import Callable
 from functools import wraps
+from threading import active_count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from livejoin.database.durable.log import Log
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+_is_owned: Callable[[RLock], bool] = RLock._is_owned  # type: ignore[attr-defined]  # as threading.Condition asks it
 
 
 class Guard:
@@ -42,6 +44,8 @@ class Guard:
         turn: Held by a call that commits, from where it waits for the lock.
         line: Readers that wait for the lock, and the commit that they let by.
         run: Commits that follow each other without a pause.
+        is_shared: Whether the process had other threads of Python when the call that commits began, which wait for
+            Python's lock; only who has it starts others.
         lock: Held while a call runs; a thread may take it again.
         log: The log that makes changes durable; None if nothing does.
         room: Waits until those who follow have room for another commit; None while commits wait for nobody.
@@ -49,6 +53,7 @@ class Guard:
         ended: A function for when what the call has written is durable, with the seconds that took; None for nothing.
     """
 
+    is_shared: bool = True
     log: Log | None = None
     room: Callable[[], None] | None = None
     waited: tuple[float, float] = (0.0, 0.0)
@@ -102,8 +107,7 @@ class Guard:
 
     def is_held(self) -> bool:
         """Whether this thread holds the lock."""
-        held: bool = self.lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks it
-        return held
+        return _is_owned(self.lock)
 
 
 def open_guard() -> Guard:
@@ -170,7 +174,7 @@ def _first(method: Method, *, has_followers: bool) -> Method:
     @wraps(method)
     def call(self: Guarded, /, *args: Any, **kwargs: Any) -> Any:
         guard = self._guard
-        if guard.is_held():
+        if _is_owned(guard.lock):
             with guard.lock:
                 guard.enter(again=True)
                 return method(self, *args, **kwargs)
@@ -179,23 +183,27 @@ def _first(method: Method, *, has_followers: bool) -> Method:
             guard.room()
             free = perf_counter()
         gate = RLock()
-        before = hasten(INTERVAL)
+        is_shared = active_count() > 1
+        before = hasten(INTERVAL) if is_shared else 0.0
         try:
             with gate:
                 guard.line.close(gate)
                 with guard.turn:
-                    guard.line.let_one_read()
+                    if guard.line.gate[1]:
+                        guard.line.let_one_read()
                     with guard.lock:  # not while it waits for the disk
+                        guard.is_shared = is_shared
                         guard.waited, guard.ended = (free - came, perf_counter() - free), None
                         guard.enter(again=False)
                         result = method(self, *args, **kwargs)
                         log = guard.log
                         due = None if log is None else log.due()
                         ended, guard.ended = guard.ended, None
-            if due is None:  # else it waits for the disk
+            if is_shared and due is None:  # else it waits for the disk
                 guard.run.end(came)
         finally:
-            calm(before)
+            if before:
+                calm(before)
         if due is not None:
             written = perf_counter()
             guard.finish(due)

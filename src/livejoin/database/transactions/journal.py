@@ -31,7 +31,7 @@ Letter: TypeAlias = tuple[Subscription, pa.Table, int, int]
 """A subscription, the delta that it is to be told, where the log has the commit (0 without one), its version."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Journal:
     """A commit under way; mutable.
 
@@ -70,7 +70,8 @@ def settle(contents: Contents) -> None:
     journal = contents.journal
     if journal is None:
         return
-    contents.workers.wait()
+    if contents.workers.threads > 1:
+        contents.workers.wait()
     contents.budget.end()  # what is taken back is not refused
     if contents.log is not None:
         contents.log.settle()
@@ -98,20 +99,21 @@ def _finish(contents: Contents, journal: Journal) -> None:
         contents.offsets.update(journal.offsets)
     if journal.request is not None:
         contents.requests.note(*journal.request)
-    if contents.tally.analyses:
-        for analysis in contents.tally.analyses.values():
+    tally = contents.tally
+    if tally.analyses:
+        for analysis in tally.analyses.values():
             analysis.note(journal.changed, journal.version)
     if not journal.is_noted:
         journal.is_noted = True
         note(contents, journal.passed)
-        contents.tally.note(journal.versions, journal.events)
+        tally.note(journal.versions, journal.events)
         for name, delta in journal.deltas.items():
             contents.views[name.lower()]._note(delta)
     if journal.placed:
         contents.note_told(journal.placed)
     if journal.steps:
         contents.links.extend(journal.version, 0 if contents.log is None else contents.log.written, journal.steps)
-    if contents.tally.listened:
+    if tally.listened:
         told = letters(contents, journal.deltas, journal.version)
         contents.letters, contents.journal = deque([*contents.letters, *told]), None
     else:

@@ -9,6 +9,7 @@ gives the lock back in each kernel, and the interval is 0.1 ms. So it is while a
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from threading import active_count
 from time import perf_counter, sleep, thread_time
 
@@ -70,6 +71,10 @@ class Held:
             self._times.note_busy(self._clock() - self._began, _SHORT)
         give_back()
         calm(self._before)
+
+
+ALONE: AbstractContextManager[None] = nullcontext()
+"""In the place of `Held` where no other thread of Python waits for the lock."""
 
 
 class Run:

@@ -198,7 +198,7 @@ def replace_view(contents: Contents, name: str, query: Query, options: ViewOptio
         contents.end_changing()
     if contents.letters:
         deliver(contents)
-    if contents.links.has_news:
+    if contents.links.news:
         contents.wake()
     return made
 

@@ -26,7 +26,7 @@ from livejoin.database.transactions.commit_plan import CommitPlan, TablePlan, pl
 from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.partial import completed
-from livejoin.database.transactions.python_lock import Held, calm, hasten
+from livejoin.database.transactions.python_lock import ALONE, Held, calm, hasten
 from livejoin.database.transactions.requests import Answer, Numbered
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.sealing import note_sealed, sealings, with_freed
@@ -98,7 +98,8 @@ def read_any(
 
     With ``on_conflict="update"`` the changes of an append-only table do not go by key, though others of the commit do.
     """
-    refuse_unknown(on_conflict)
+    if on_conflict != "error":
+        refuse_unknown(on_conflict)
     batches: list[ChangeBatch] = []
     by_key: ByKey = "always" if on_conflict == "update" else "given"
     goes_by: ByKey
@@ -161,16 +162,20 @@ def commit(
     notes: Mapping[str, Any] = NO_NOTES,
 ) -> Commit:
     """Apply batches as one version, behind those that seal; arguments and errors as `run`."""
-    if any(batch.table.keep == "open" for batch in batches):
-        seal(contents, batches)
-    changes = []
+    for batch in batches:
+        if batch.table.keep == "open":
+            seal(contents, batches)
+            break
+    changes: list[tuple[ChangeBatch, Words]] = []
+    length = 0
     for batch in batches:
         versions = np.empty(batch.weights.shape, np.int64)
         versions.fill(contents.version + 1)
         changes.append((batch, versions))
+        length += len(versions)
     done = run(contents, changes, 1, "commit", on_conflict, notes=notes)
     contents.last = None
-    if sum([batch.weights.shape[0] for batch in batches]) <= _ASKED_ABOUT:
+    if length <= _ASKED_ABOUT:
         contents.last = Given(contents, tuple(batches), on_conflict, done.version, trial)
         done.given = weakref.ref(contents.last)
     return done
@@ -245,17 +250,17 @@ def run(
     if contents.is_telling:
         refuse_in_subscriber(contents)
     began = time.perf_counter()
-    compact_in_turn(contents)
-    with Held(sum([batch.weights.shape[0] for batch, _ in changes]), contents.times):
-        graph, shown = contents.graph, contents.shown
+    if contents.pause <= 0 or contents.seen.is_due:
+        compact_in_turn(contents)
+    with _held(contents, changes) if contents.guard.is_shared else ALONE:
+        graph = contents.graph
         plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
         if plan.has_time:
             changes = with_watermarks(contents, with_freed(contents, changes), granularity)
             plan = plan_of(contents, tuple([batch.table.name for batch, _ in changes]))
-        names = plan.names
         static_change = plan.has_static and any(batch.table.static and batch.weights.shape[0] for batch, _ in changes)
         graph.prepare(plan.path, static_change)
-        contents.budget.begin(_remedy(contents, changes))
+        contents.budget.begin(COMMIT if contents.budget.limit is None else _remedy(changes))
         inputs = [_encode(contents, planned, *one) for planned, one in zip(plan.tables, changes, strict=True)]
         for place, given in enumerate(inputs):
             if given.batch.given is not None:
@@ -272,7 +277,7 @@ def run(
             ignored = late = applied = 0
             left_out = NOTHING
             stagings: dict[str, Staged] = {}
-            for name, read_in in zip(names, inputs, strict=True):
+            for name, read_in in zip(plan.names, inputs, strict=True):
                 given = moved_on(contents, read_in, stagings, version) if plan.has_time else read_in
                 done = stage(given, granularity, on_conflict)
                 if given.whole is not None:
@@ -288,18 +293,20 @@ def run(
                 ignored, late = ignored + done.ignored, late + done.late
                 applied += (read_in.whole or read_in).versions.shape[0] - done.ignored - done.late
             journal.changed, staged_at = changed, time.perf_counter()
-            blocks = graph.apply(changed, plan.path if len(changed) == len(names) else None, contents.tally.listened)
+            blocks = graph.apply(
+                changed, plan.path if len(changed) == len(plan.names) else None, contents.tally.listened
+            )
             applied_at = time.perf_counter()
-            journal.deltas = deltas = _deltas(contents, plan, blocks)
+            journal.deltas = deltas = _deltas(contents, plan, blocks) if plan.views else {}
             violated = violations(plan.asserted, deltas, count, refuses=tried is None) if plan.asserted else ()
             if contents.links.tips:
                 journal.steps = steps_of(contents, deltas, blocks, staged)
-            journal.passed = passed(contents, staged, zip(names, inputs, strict=True))
+            journal.passed = passed(contents, staged, inputs)
             shown_at = time.perf_counter()
             slowest = graph.slowest()
-            by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
+            by_name = ByName(deltas.items(), plan.shown.unchanged) if deltas else plan.shown.unchanged
             last = _last_sequence(changes)
-            commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, last, late, left_out)
+            commit = Commit(version, applied, ignored, by_name, plan.shown.quiet, last, late, left_out)
             if tried is not None:
                 _tell_trial(tried, commit, violated)
             if "request" in notes:
@@ -317,8 +324,14 @@ def run(
             journal,
             slowest,
         )
-    _tell(contents, static_change)
+    if static_change or contents.letters or contents.links.news:
+        _tell(contents, static_change)
     return commit
+
+
+def _held(contents: Contents, changes: Sequence[tuple[ChangeBatch, Words]]) -> Held:
+    """Python's lock while a commit runs, where other threads of Python wait for it."""
+    return Held(sum([batch.weights.shape[0] for batch, _ in changes]), contents.times)
 
 
 def _deltas(contents: Contents, plan: CommitPlan, blocks: Mapping[Node, Change]) -> dict[str, ViewDelta]:
@@ -368,15 +381,14 @@ def _note_time(
     contents: Contents, clock: tuple[float, ...], journal: Journal, slowest: tuple[Node, float] | None
 ) -> None:
     """Count what a commit took, by its clock at the ends of its steps, and keep it if it is among the slowest."""
-    contents.times.note(clock[-1] - clock[0])
-    guard = contents.guard
-    note = partial(_note_slow, contents, clock, journal, slowest, guard.waited)
+    guard, took = contents.guard, clock[-1] - clock[0]
+    contents.times.note(took)
     if guard.ended is not None:  # a commit of the same call, as a piece of a replay
         guard.ended(0.0)
-    if contents.log is None:
-        note(0.0)
-    else:  # it has not waited for the disk yet
-        guard.ended = note
+    if contents.log is not None:  # it has not waited for the disk yet
+        guard.ended = partial(_note_slow, contents, clock, journal, slowest, guard.waited)
+    elif took + guard.waited[0] + guard.waited[1] > contents.slowest.least:
+        _note_slow(contents, clock, journal, slowest, guard.waited, 0.0)
 
 
 def _note_slow(
@@ -400,7 +412,7 @@ def _tell(contents: Contents, static_change: bool) -> None:
         contents.graph.rest()
     if contents.letters:
         deliver(contents)
-    if contents.links.has_news:
+    if contents.links.news:
         contents.wake()
 
 
@@ -450,10 +462,8 @@ def words_of(contents: Contents, batch: ChangeBatch, fresh: Words | None = None)
         raise
 
 
-def _remedy(contents: Contents, changes: Sequence[tuple[ChangeBatch, Words]]) -> str:
+def _remedy(changes: Sequence[tuple[ChangeBatch, Words]]) -> str:
     """What helps where there is no room for changes."""
-    if contents.budget.limit is None:
-        return COMMIT
     return DELETE if all((batch.weights < 0).all() for batch, _ in changes) else COMMIT
 
 

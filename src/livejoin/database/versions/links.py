@@ -144,7 +144,7 @@ class Links:
         self.kept: dict[str, tuple[Link, int]] = {}
         self.published: dict[str, Link] = {}
         self._all: dict[str, deque[weakref.ref[Link]]] = {}  # the links of a chain, in order
-        self._news: deque[Link] = deque()
+        self.news: deque[Link] = deque()
         self._followers: dict[str, weakref.WeakSet[Follower]] = {}
         self._enough: dict[str, int] = {}  # the total at which some follower may have too much waiting
         self._imaged = weakref.WeakSet[Link]()
@@ -226,7 +226,7 @@ class Links:
             links = self._all[name]
             if links[-1]() is not step.link:
                 links.append(tip)
-            self._news.append(before)
+            self.news.append(before)
             if name in self.kept:
                 self._shorten(name, step.link.total)
             public = self.published.get(name)
@@ -362,7 +362,7 @@ class Links:
         link = None if known is None else known()
         if link is not None:
             link.ended = why
-            self._news.append(link)
+            self.news.append(link)
         self.tips.pop(name, None)
         self.images.pop(name, None)
         self.kept.pop(name, None)
@@ -381,22 +381,17 @@ class Links:
         for name in [name for name in self.tips if name not in there]:
             self.end(name, f"{name!r} was dropped")
 
-    @property
-    def has_news(self) -> bool:
-        """Whether somebody may wait for a link that was added."""
-        return bool(self._news)
-
     def wake(self, told: int | None) -> None:
         """Wake those who wait for versions that may be told.
 
         Args:
             told: Up to where the log may be told of; None without a log.
         """
-        while self._news:
-            link = self._news[0]
+        while self.news:
+            link = self.news[0]
             if told is not None and link.step is not None and link.step.link.place > told:
                 return
-            self._news.popleft()
+            self.news.popleft()
             for waiter in list(link.waiters):
                 waiter()
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from livejoin.checkpoint.batch_delta import BatchDelta
 from livejoin.checkpoint.written_parts import WrittenParts
+from livejoin.spark.sinks.frames import frame_of
 from livejoin.spark.sinks.sink import SinkView, whole
 
 SinkFunction = Callable[[str, DataFrame, int], object]
@@ -35,8 +35,5 @@ class FunctionSink:
         """Call the function with each delta; a spilled delta is passed whole."""
         for view, delta in deltas.items():
             if delta.num_rows:
-                table = whole(delta)
-                # Spark would take a time without a zone for one of the session's.
-                types = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
-                self.function(view, self.spark.createDataFrame(table, types), batch_id)
+                self.function(view, frame_of(self.spark, whole(delta)), batch_id)
         return []

@@ -25,6 +25,7 @@ from livejoin.errors import PipelineError, SchemaError, StateError, StorageError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.schema.names import backticked
 from livejoin.spark.failures import OF_SPARK, said
+from livejoin.spark.sinks.frames import frame_of
 from livejoin.spark.sinks.merge import BATCH, COUNT, appended, by_count, by_key, created, noted
 from livejoin.spark.sinks.net_effect import COMES, counts, last_of_keys
 from livejoin.spark.sinks.sink import SinkView, whole
@@ -293,9 +294,7 @@ class TableSink:
     def _came(self, view: str, rows: pa.Table) -> Iterator[str]:
         """A name in the session for rows that came."""
         name = f"livejoin_{hashlib.sha256(f'{self._run} {view}'.encode()).hexdigest()[:16]}"
-        # Spark would take a time without a zone for one of the session's.
-        types = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
-        self._session.createDataFrame(rows, types).createOrReplaceTempView(name)
+        frame_of(self._session, rows).createOrReplaceTempView(name)
         try:
             yield name
         finally:
