@@ -205,7 +205,7 @@ def test_a_graph_on_a_phone_is_as_wide_as_the_phone(page: Page, shop: livejoin.D
             page.look(width, 844)
             page.open("about:blank")
             shown(page, server, "graph")
-            page.until("document.querySelectorAll('.box').length === 64")
+            page.until("document.querySelectorAll('.box').length === 49")
             page.until("""(() => {
                 const canvas = document.querySelector('.canvas'), room = canvas.getBoundingClientRect();
                 const boxes = [...canvas.querySelectorAll('.box .outline')].map((one) => one.getBoundingClientRect());
@@ -635,7 +635,7 @@ def test_the_graph_of_a_shop_fits(page: Page, width: int, height: int) -> None:
     with Server(db, port=0) as server:
         page.look(width, height)
         shown(page, server, "graph")
-        page.until("document.querySelectorAll('.box').length === 17")
+        page.until("document.querySelectorAll('.box').length === 15")
         found = boxes(page)
         for place, (left, top, right, bottom) in enumerate(found):
             assert right - left > 100
@@ -752,12 +752,12 @@ def test_only_one_view_by_the_keyboard(page: Page) -> None:
     count, focus = "document.querySelectorAll('.box').length", "document.activeElement"
     with Server(db, port=0) as server:
         shown(page, server, "graph")
-        page.until(f"{count} === 17")
+        page.until(f"{count} === 15")
         assert page.run(f"{TOP} - document.querySelector('.canvas').getBoundingClientRect().top") < 30
         tab(page, "select.only")
         page.press("b", "KeyB", windowsVirtualKeyCode=66)
         page.until("location.hash === '#/graph/best'")
-        page.until(f"{count} < 17")
+        page.until(f"{count} < 15")
         assert page.run(f"{focus}.matches('select.only')")  # whoever chooses goes on choosing
         titles = page.run("[...document.querySelectorAll('.box:not(.block)')].map((one) => one.id)")
         assert sorted(titles) == ["box t bought", "box t people", "box v best", "box v spent"]
@@ -767,12 +767,12 @@ def test_only_one_view_by_the_keyboard(page: Page) -> None:
         tab(page, "[data-only]")
         assert page.run(f"{focus}.textContent") == "Show all views"
         page.press("Enter")
-        page.until(f"location.hash === '#/graph' && {count} === 17")
+        page.until(f"location.hash === '#/graph' && {count} === 15")
         assert page.run(f"{focus}.textContent") == "Only this view"
         page.press("Enter")
-        page.until(f"location.hash === '#/graph/best' && {count} < 17")
+        page.until(f"location.hash === '#/graph/best' && {count} < 15")
         press(page, "Show all views")
-        page.until(f"{count} === 17")
+        page.until(f"{count} === 15")
         shown(page, server, "graph/gone")
         page.until("document.querySelector('.canvas .empty')?.textContent.includes('no view gone')")
 
