@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from livejoin.aside import Later
+from livejoin.handlers import raised_by_handler
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,9 @@ def shown(value: object) -> str:
     """
     try:
         return shortened(repr(value))
-    except Exception:  # whatever a class does in its __repr__
+    except Exception as error:  # whatever a class does in its __repr__
+        if raised_by_handler(error):
+            raise
         return f"<{type(value).__name__}>"
 
 

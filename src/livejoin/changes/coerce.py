@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 
 from livejoin.changes.encoding import first_failure
 from livejoin.changes.source import ARROW_ERRORS
+from livejoin.handlers import raised_by_handler
 from livejoin.schema import SqlType
 from livejoin.shown import shown, shown_scalar
 
@@ -119,6 +120,8 @@ def coerced_objects(values: tuple[Any, ...], type: SqlType) -> tuple[Any, ...]:
         except MemoryError:
             raise
         except Exception as error:  # an object may be of a sub-class whose methods fail in any way
+            if raised_by_handler(error):
+                raise
             raise Misfit(row, shown(value)) from error
         changed[row] = found
         if type.kind != "string" and isinstance(found, str):

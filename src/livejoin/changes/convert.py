@@ -56,6 +56,7 @@ from livejoin.changes.payload import Payload
 from livejoin.changes.source import ARROW_ERRORS, Values
 from livejoin.changes.uuids import uuid_texts
 from livejoin.errors import ChangeValueError
+from livejoin.handlers import raised_by_handler
 from livejoin.schema import Column, Kind, SqlType, Table
 from livejoin.shown import shown, shown_scalar
 
@@ -328,11 +329,28 @@ def _from_python(given: tuple[Any, ...], column: Column, table: Table, coerce: C
     except MemoryError:
         raise
     except Exception as error:  # an object may be of a sub-class whose methods fail in any way
+        if raised_by_handler(error):
+            raise
         row = first_failure(len(values), lambda low, high: _build(values[low:high], column.type))
+        if not isinstance(error, (pa.ArrowException, ValueError, TypeError)) and _fits(
+            values[row : row + 1], column.type
+        ):
+            raise  # another thread set the error, which says nothing of the values
         raise misfit(table, column, row, shown(given[row]), coerce) from error
     if isinstance(built, pa.ChunkedArray):  # pyarrow's answer to more strings than fit an array
         raise too_long(column, table)
     return built
+
+
+def _fits(values: tuple[Any, ...], type: SqlType) -> bool:
+    """Whether values can be built."""
+    try:
+        _build(values, type)
+    except MemoryError:
+        raise
+    except Exception:  # as where all are built
+        return False
+    return True
 
 
 def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray:

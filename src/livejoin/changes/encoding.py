@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from livejoin.changes.source import ARROW_ERRORS
 from livejoin.errors import CapacityError, ChangeError, ChangeFormatError, ChangeValueError
+from livejoin.handlers import raised_by_handler
 from livejoin.schema import Column, Table
 from livejoin.shown import shown
 
@@ -80,7 +81,9 @@ def first_failure(size: int, attempt: Callable[[int, int], object]) -> int:
             attempt(low, middle)
         except MemoryError:
             raise
-        except Exception:  # what is tried may call a user's objects
+        except Exception as error:  # what is tried may call a user's objects
+            if raised_by_handler(error):
+                raise
             high = middle
         else:
             low = middle

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from livejoin.changes.kinds import KINDS
 from livejoin.changes.records import columns_of, fields_of, named_values
 from livejoin.errors import ChangeFormatError, LivejoinError
+from livejoin.handlers import raised_by_handler
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, Table
 from livejoin.shown import type_name
 from livejoin.words import Words
@@ -86,6 +87,8 @@ def _reading(table: Table, data: object) -> Iterator[None]:
     except (LivejoinError, MemoryError):
         raise
     except Exception as error:
+        if raised_by_handler(error):
+            raise
         msg = f"the changes, of type {type_name(data)}, cannot be read: {type(error).__name__}: {error}"
         raise ChangeFormatError(msg, table.name) from error
 

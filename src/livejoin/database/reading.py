@@ -25,6 +25,7 @@ from livejoin.dataflow.deltas.repeated import repeated
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.asked_rows import AskedRows
 from livejoin.errors import ChangeValueError, ReadError
+from livejoin.handlers import raised_by_handler
 from livejoin.query.bound_query import Query
 from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.schema.names import backticked
@@ -368,6 +369,8 @@ def _array(value: Any, field: pa.Field) -> pa.Array:
     except MemoryError:
         raise
     except Exception as error:  # an object of anybody's class may raise anything
+        if raised_by_handler(error):
+            raise
         msg = f"{what}: {error}"
         raise ReadError(msg) from None
     if same:

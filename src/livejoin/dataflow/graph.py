@@ -46,6 +46,7 @@ from livejoin.dataflow.trusted import keeper_of, passed
 from livejoin.errors import LivejoinError
 from livejoin.families.cells.task_runner import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
+from livejoin.handlers import raised_by_handler
 from livejoin.kernels.ahead import want
 from livejoin.plan.explain.describing.query import Present
 from livejoin.plan.operators import (
@@ -422,7 +423,9 @@ class Graph:
                 continue
             try:
                 node.undo()
-            except Exception:
+            except Exception as error:
+                if raised_by_handler(error):
+                    raise  # the next call goes on with it
                 failed = True  # for lack of memory, say: it is torn now
         if failed:
             self.undo()

@@ -10,6 +10,7 @@ import pyarrow as pa
 from livejoin.changes.debezium.arrow import from_arrow
 from livejoin.changes.debezium.envelopes import Reader, opened
 from livejoin.errors import ChangeFormatError
+from livejoin.handlers import raised_by_handler
 from livejoin.shown import type_name
 
 
@@ -54,6 +55,8 @@ def from_debezium(
     except (ChangeFormatError, MemoryError):
         raise
     except Exception as error:  # the messages may be of anybody's class, which may raise anything
+        if raised_by_handler(error):
+            raise
         msg = f"the messages, of type {type_name(messages)}, cannot be read: {type(error).__name__}: {error}"
         raise ChangeFormatError(msg) from error
 

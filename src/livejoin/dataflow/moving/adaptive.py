@@ -26,6 +26,7 @@ import numpy as np
 
 from livejoin.dataflow.observe import observe_tables
 from livejoin.families.events import TableEvents
+from livejoin.handlers import raised_by_handler
 from livejoin.plan.explain.analyzed.predicted_work import predicted_work, tree_lines
 from livejoin.plan.operators import AnyJoin
 from livejoin.query import ConjunctiveQuery
@@ -156,6 +157,8 @@ class Adaptive:
         try:
             self._around.move(best.plan, best.statistics)
         except Exception as error:
+            if raised_by_handler(error):
+                raise
             logger.warning("view %r stays as it is: moving %s failed: %s", self._name, route, error)
             return
         self.moves += 1

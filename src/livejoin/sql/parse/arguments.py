@@ -14,6 +14,8 @@ from functools import cache
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
+from livejoin.handlers import raised_by_handler
+
 Build = Callable[..., exp.Expr]
 """What makes the node of a call, of its arguments and, if it has such a parameter, of the dialect."""
 
@@ -85,7 +87,9 @@ def _with_all(name: str, build: Build) -> Build:
         names = [f"argument_{place}" for place in range(count)]
         try:
             node = plain([exp.column(one) for one in names], dialect())
-        except Exception:  # it wants other arguments than columns, and says so when it has them
+        except Exception as error:  # it wants other arguments than columns, and says so when it has them
+            if raised_by_handler(error):
+                raise
             return True
         return set(names) <= {part.name.lower() for part in node.walk()}
 
