@@ -188,6 +188,10 @@ def _check_run(source: FileSource, parsed: PipelineFile) -> None:
             "run.check recomputes the views over all rows, those too late for a watermark too; leave one of the two out"
         )
         raise RefusedKey("watermark", msg)
+    nested = next((column for column in source.table.columns if column.type.is_payload), None)
+    if nested is not None:
+        msg = f"run.check does not compare columns of {nested.type}, as {nested.name!r}; leave one of the two out"
+        raise RefusedKey("schema", msg)
     if source.table.window_range is not None:
         msg = "run.check recomputes no window of times; leave one of the two out"
         raise RefusedKey("window_range", msg)

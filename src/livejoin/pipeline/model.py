@@ -393,8 +393,8 @@ class RunSettings(_Strict):
         check: Whether DuckDB recomputes the views from the files at the end and compares the results. For each view a
             line says ``identical``, or ``DIFFERENT`` with an example; then ``livejoin run`` ends with exit code 1. If
             changes of a table were left out, DuckDB takes livejoin's rows of the table, and a line says so. Needs
-            ``available-now`` in one process, the sink ``parquet``, a session in UTC, and no table with feed ``upsert``
-            or ``window_range``.
+            ``available-now`` in one process, the sink ``parquet``, a session in UTC, and no table with feed ``upsert``,
+            ``window_range``, or a column of ARRAY, STRUCT, MAP or VARIANT.
         spark: Settings of the Spark session.
     """
 
