@@ -186,7 +186,7 @@ class Commit:
         if view in self._quiet:
             msg = f"view {view!r} was created with deltas=False, so no commit has its delta; read the view itself"
             raise ReadError(msg)
-        msg = f"commit {self.version} has no delta of a view {view!r}; it has {', '.join(self._deltas) or 'none'}"
+        msg = f"version {self.version} has no delta of a view {view!r}; it has {', '.join(self._deltas) or 'none'}"
         raise ReadError(msg)
 
     def _repr_html_(self) -> str:

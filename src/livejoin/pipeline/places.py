@@ -123,8 +123,9 @@ class _Kafka:
     """A topic."""
 
     def __init__(self, name: str, settings: KafkaTableSource) -> None:
-        from livejoin.spark import kafka  # noqa: PLC0415
+        from livejoin.spark import kafka, limited_streams  # noqa: PLC0415
 
+        assert limited_streams  # which says whether PySpark is new enough
         self._client = kafka
         self._name = name
         self._settings = settings
