@@ -305,8 +305,9 @@ def run(
             shown_at = time.perf_counter()
             slowest = graph.slowest()
             by_name = ByName(deltas.items(), plan.shown.unchanged) if deltas else plan.shown.unchanged
-            last = _last_sequence(changes)
-            commit = Commit(version, applied, ignored, by_name, plan.shown.quiet, last, late, left_out)
+            commit = Commit(
+                version, applied, ignored, by_name, plan.shown.quiet, _last_sequence(changes), late, left_out
+            )
             if tried is not None:
                 _tell_trial(tried, commit, violated)
             if "request" in notes:
