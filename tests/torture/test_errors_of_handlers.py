@@ -79,7 +79,8 @@ class Shown:
         return "shown"
 
 
-def test_it_is_known(handled: None) -> None:
+@pytest.mark.usefixtures("handled")
+def test_it_is_known() -> None:
     with pytest.raises(CutError) as found:
         strike()
     assert raised_by_handler(found.value)
@@ -88,11 +89,12 @@ def test_it_is_known(handled: None) -> None:
     assert not raised_by_handler(found.value)
 
 
+@pytest.mark.usefixtures("handled")
 @pytest.mark.parametrize("manner", ["fail", "skip", "dead_letter"])
 @pytest.mark.parametrize(
     "data", [[(Striking(),)], [(1.0,), (Striking(),)], Rows(), [(Shown(),)]], ids=["one", "two", "rows", "shown"]
 )
-def test_a_commit_that_it_cuts_off_has_no_bad_rows(handled: None, manner: Any, data: Any) -> None:
+def test_a_commit_that_it_cuts_off_has_no_bad_rows(manner: Any, data: Any) -> None:
     db = livejoin.Database(on_bad_rows=manner)
     db.execute("CREATE TABLE t (x FLOAT)")
     db.apply("t", [(0.5,)])
