@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import CO_VARARGS
 from types import FrameType
 
 
@@ -27,9 +28,6 @@ def raised_by_handler(error: BaseException) -> bool:
 def _has(frame: FrameType, back: FrameType) -> bool:
     """Whether a frame has the one that called it as an argument, also among those of ``*args``."""
     code = frame.f_code
-    names = code.co_varnames[: code.co_argcount + bool(code.co_flags & _TAKES_MORE)]
+    names = code.co_varnames[: code.co_argcount + bool(code.co_flags & CO_VARARGS)]
     given = [frame.f_locals.get(name) for name in names]
     return any(one is back or (isinstance(one, tuple) and any(part is back for part in one)) for one in given)
-
-
-_TAKES_MORE = 0x04  # inspect.CO_VARARGS

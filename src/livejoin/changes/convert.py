@@ -50,7 +50,7 @@ import pyarrow.compute as pc
 from livejoin.aside import import_what_arrow_wants
 from livejoin.changes.allowed import allowed, misfit
 from livejoin.changes.coerce import Misfit, coerced_arrow, coerced_objects
-from livejoin.changes.encoding import first_failure, plain, too_long
+from livejoin.changes.encoding import fails, first_failure, plain, too_long
 from livejoin.changes.intake import Coerce
 from livejoin.changes.payload import Payload
 from livejoin.changes.source import ARROW_ERRORS, Values
@@ -332,25 +332,13 @@ def _from_python(given: tuple[Any, ...], column: Column, table: Table, coerce: C
         if raised_by_handler(error):
             raise
         row = first_failure(len(values), lambda low, high: _build(values[low:high], column.type))
-        if not isinstance(error, (pa.ArrowException, ValueError, TypeError)) and _fits(
-            values[row : row + 1], column.type
-        ):
+        is_known = isinstance(error, (pa.ArrowException, ValueError, TypeError))
+        if not is_known and not fails(lambda: _build(values[row : row + 1], column.type)):
             raise  # another thread set the error, which says nothing of the values
         raise misfit(table, column, row, shown(given[row]), coerce) from error
     if isinstance(built, pa.ChunkedArray):  # pyarrow's answer to more strings than fit an array
         raise too_long(column, table)
     return built
-
-
-def _fits(values: tuple[Any, ...], type: SqlType) -> bool:
-    """Whether values can be built."""
-    try:
-        _build(values, type)
-    except MemoryError:
-        raise
-    except Exception:  # as where all are built
-        return False
-    return True
 
 
 def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray:

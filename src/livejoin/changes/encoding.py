@@ -12,6 +12,7 @@ The law: the plain column has the values of the given column, row by row.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -77,17 +78,24 @@ def first_failure(size: int, attempt: Callable[[int, int], object]) -> int:
     low, high = 0, size
     while high - low > 1:
         middle = (low + high) // 2
-        try:
-            attempt(low, middle)
-        except MemoryError:
-            raise
-        except Exception as error:  # what is tried may call a user's objects
-            if raised_by_handler(error):
-                raise
+        if fails(partial(attempt, low, middle)):
             high = middle
         else:
             low = middle
     return low
+
+
+def fails(attempt: Callable[[], object]) -> bool:
+    """Whether what may call objects of anybody's class fails."""
+    try:
+        attempt()
+    except MemoryError:
+        raise
+    except Exception as error:
+        if raised_by_handler(error):
+            raise
+        return True
+    return False
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:

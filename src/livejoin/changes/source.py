@@ -6,8 +6,7 @@ Python objects stay Python objects, because Arrow's inference of types would gue
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
@@ -17,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.kinds import KINDS
+from livejoin.changes.reading import reading
 from livejoin.changes.records import columns_of, fields_of, named_values
-from livejoin.errors import ChangeFormatError, LivejoinError
-from livejoin.handlers import raised_by_handler
+from livejoin.errors import ChangeFormatError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, Table
 from livejoin.shown import type_name
 from livejoin.words import Words
@@ -75,22 +74,8 @@ def read_source(table: Table, data: object, may_differ: bool = False) -> Source:
 
     Cost: O(rows) for Python objects, else O(columns).
     """
-    with _reading(table, data):
+    with reading("changes", data, table.name):
         return _read(table, data, may_differ)
-
-
-@contextmanager
-def _reading(table: Table, data: object) -> Iterator[None]:
-    """Let what data raises be an error of the data: it may be of anybody's class, which may raise anything."""
-    try:
-        yield
-    except (LivejoinError, MemoryError):
-        raise
-    except Exception as error:
-        if raised_by_handler(error):
-            raise
-        msg = f"the changes, of type {type_name(data)}, cannot be read: {type(error).__name__}: {error}"
-        raise ChangeFormatError(msg, table.name) from error
 
 
 def as_frame(table: Table, data: Any) -> pa.Table | None:
@@ -101,7 +86,7 @@ def as_frame(table: Table, data: Any) -> pa.Table | None:
     """
     if isinstance(data, pa.Table):
         return data
-    with _reading(table, data):
+    with reading("changes", data, table.name):
         if _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
             return _as_arrow(table, data)
     return None
@@ -113,7 +98,7 @@ def as_pieces(table: Table, data: Any) -> pa.Table | np.ndarray[Any, Any] | list
     Raises:
         ChangeFormatError: As `read_source`.
     """
-    with _reading(table, data):
+    with reading("changes", data, table.name):
         if isinstance(data, np.ndarray) and data.ndim == 1:
             return data
         frame = as_frame(table, data)

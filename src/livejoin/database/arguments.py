@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 
 from livejoin.changes import Coerce, ExtraColumns, Intake
+from livejoin.changes.reading import reading
 from livejoin.database.durable.log import Pace, Sync
 from livejoin.errors import ChangeFormatError, ReadError, SchemaError, StateError
-from livejoin.handlers import raised_by_handler
-from livejoin.shown import shown, type_name
+from livejoin.shown import shown
 from livejoin.state.objects import SCHEMES, check_url, scheme_of
 from livejoin.state.scratch import Scratch
 
@@ -58,15 +58,8 @@ def check_changes(named: object, example: str) -> dict[str, object]:
     Raises:
         ChangeFormatError: The argument is no mapping, or one of its keys is no text.
     """
-    try:
+    with reading("changes", named):
         given = dict(named) if type(named) is dict or isinstance(named, Mapping) else None
-    except MemoryError:
-        raise
-    except Exception as error:  # a mapping of anybody's class may raise anything
-        if raised_by_handler(error):
-            raise
-        msg = f"the changes, of type {type_name(named)}, cannot be read: {type(error).__name__}: {error}"
-        raise ChangeFormatError(msg) from error
     if given is None or not all(isinstance(name, str) for name in given):
         msg = (
             f"the changes are {shown(named)}; allowed is a mapping from names of tables to their changes, as {example}"

@@ -123,10 +123,9 @@ class _Kafka:
     """A topic."""
 
     def __init__(self, name: str, settings: KafkaTableSource) -> None:
-        from livejoin.spark import kafka, limited_streams  # noqa: PLC0415
+        from livejoin.spark.kafka import read_kafka  # noqa: PLC0415
 
-        assert limited_streams  # which says whether PySpark is new enough
-        self._client = kafka
+        self._read_kafka = read_kafka
         self._name = name
         self._settings = settings
 
@@ -152,7 +151,7 @@ class _Kafka:
         columns = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
         key = [table.columns[column].name for column in table.primary_key] if table.takes_place else []
         reading = (given.servers, given.topic, columns, given.messages, key, given.settings, given.max_messages)
-        frame = self._client.read_kafka(spark, *reading, integer_times=given.integer_times, decimals=given.decimals)
+        frame = self._read_kafka(spark, *reading, integer_times=given.integer_times, decimals=given.decimals)
         return {self._name: frame}
 
     def first_rows(self) -> str:

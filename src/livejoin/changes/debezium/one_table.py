@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from livejoin.changes.debezium.arrow import from_arrow
 from livejoin.changes.debezium.envelopes import Reader, opened
+from livejoin.changes.reading import reading
 from livejoin.errors import ChangeFormatError
-from livejoin.handlers import raised_by_handler
 from livejoin.shown import type_name
 
 
@@ -45,20 +45,13 @@ def from_debezium(
     """
     keys = (key,) if isinstance(key, str) else tuple(key or ())
     paths = {column: path.split(".") for column, path in (fields or {}).items()}
-    try:
+    with reading("messages", messages):
         if isinstance(messages, pa.Table):
             return from_arrow(messages, keys, paths)
         if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
             msg = f"the messages are of type {type_name(messages)}; allowed are an Arrow table and a list of messages"
             raise ChangeFormatError(msg)
         return _from_python(messages, keys, paths)
-    except (ChangeFormatError, MemoryError):
-        raise
-    except Exception as error:  # the messages may be of anybody's class, which may raise anything
-        if raised_by_handler(error):
-            raise
-        msg = f"the messages, of type {type_name(messages)}, cannot be read: {type(error).__name__}: {error}"
-        raise ChangeFormatError(msg) from error
 
 
 def _from_python(messages: Iterable[Any], keys: Sequence[str], paths: Mapping[str, list[str]]) -> list[dict[str, Any]]:

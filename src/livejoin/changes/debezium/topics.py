@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from livejoin.changes.debezium.envelopes import Reader, opened
 from livejoin.changes.debezium.values import DECIMALS, INTEGER_TIMES, Decimals, IntegerTimes, Written
+from livejoin.changes.reading import reading
 from livejoin.errors import ChangeFormatError, SchemaError
-from livejoin.handlers import raised_by_handler
 from livejoin.schema import CHANGE_TYPE, Table
 from livejoin.shown import shown, type_name
 
@@ -147,15 +147,8 @@ def _each(messages: object) -> Iterator[Any]:
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         msg = f"the messages are of type {type_name(messages)}; allowed is a list of messages"
         raise ChangeFormatError(msg)
-    try:
+    with reading("messages", messages):
         yield from messages
-    except MemoryError:
-        raise
-    except Exception as error:  # the messages may be of anybody's class, which may raise anything
-        if raised_by_handler(error):
-            raise
-        msg = f"the messages, of type {type_name(messages)}, cannot be read: {type(error).__name__}: {error}"
-        raise ChangeFormatError(msg) from error
 
 
 def _parted(given: Any) -> tuple[str | None, Any]:

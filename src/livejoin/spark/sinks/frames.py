@@ -27,7 +27,7 @@ def frame_of(session: SparkSession, rows: pa.Table) -> DataFrame:
 
 
 def _as_spark_has_it(kind: pa.DataType) -> pa.DataType:
-    """An Arrow type where the parts of each VARIANT are never NULL: PyArrow casts to it from version 20 on."""
+    """An Arrow type where the parts of each VARIANT are never NULL, to which PyArrow 19 does not cast."""
     if is_variant(kind):
         return pa.struct([field.with_nullable(False) for field in kind])
     if pa.types.is_struct(kind):
