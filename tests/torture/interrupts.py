@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 import random
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -77,15 +78,23 @@ class Cut:
 
     Args:
         error: What is raised.
-        at: At which point, from 1; none where it is beyond the last one.
+        at: At which point, from 1, or the next one where Python would drop the error; none beyond the last one.
         within: A folder or a file of livejoin, whose points alone count; all of it by default.
+        since: Points count from when this is true on; from the start by default.
 
     Attributes:
         points: How many there were so far.
     """
 
-    def __init__(self, error: type[BaseException] = KeyboardInterrupt, at: int = 0, within: str = "") -> None:
+    def __init__(
+        self,
+        error: type[BaseException] = KeyboardInterrupt,
+        at: int = 0,
+        within: str = "",
+        since: Callable[[], bool] | None = None,
+    ) -> None:
         self.points = 0
+        self._since = since
         self._within = SOURCE + within
         self.where = ""
         self._error = error
@@ -150,10 +159,24 @@ class Cut:
 
     def _passed(self, frame: FrameType) -> None:
         """Count a point, and raise if it is the one."""
+        if self._since is not None and not self._since():
+            return
         self.points += 1
-        if self.points == self._at:
+        if self.points == self._at and _is_lost(frame):
+            self._at += 1
+        elif self.points == self._at:
             self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
             raise self._error
+
+
+def _is_lost(frame: FrameType | None) -> bool:
+    """Whether Python drops what is raised here, as where an object or its finalizer ends."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__del__" or (code.co_name == "__call__" and code.co_filename == weakref.__file__):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @cache
@@ -179,9 +202,15 @@ def points_of(code: CodeType) -> frozenset[int]:
     return frozenset(follows | back)
 
 
-def cut_off(call: Callable[[], object], error: type[BaseException], at: int, within: str = "") -> Cut:
+def cut_off(
+    call: Callable[[], object],
+    error: type[BaseException],
+    at: int,
+    within: str = "",
+    since: Callable[[], bool] | None = None,
+) -> Cut:
     """Make a call that is cut off at a point."""
-    cut = Cut(error, at, within)
+    cut = Cut(error, at, within, since)
     with suppress(error), cut:
         call()
     return cut
@@ -323,13 +352,14 @@ class Life:
         self.rows |= after
         return bool(commit.spilled)
 
-    def cut(self, error: type[BaseException], at: int, again: bool = False) -> tuple[bool, Cut]:
+    def cut(self, error: type[BaseException], at: int, again: bool = False, decided: bool = False) -> tuple[bool, Cut]:
         """A commit that is cut off at a point; whether it stands.
 
         Args:
             error: What is raised.
             at: The point.
             again: A second one comes at once, so that the commit itself does not get to undoing anything.
+            decided: Whether points count from when the database has the new version on, so that the commit stands.
         """
         given, after = self.changes()
         version = self.db.version
@@ -338,11 +368,13 @@ class Life:
         try:
             if again:
                 transaction.settle = _raising(error)  # type: ignore[assignment]
-            cut = cut_off(lambda: self.db.apply(given), error, at)
+            since = (lambda: self.db._contents.version > version) if decided else None
+            cut = cut_off(lambda: self.db.apply(given), error, at, since=since)
         finally:
             transaction.settle = kept
         stands = self.db.version != version
         assert self.db.version in (version, version + 1)
+        assert stands or (cut.where and not decided), f"nobody cut the commit off, or too late; {cut.where}"
         if stands:
             self.rows |= after
         else:
@@ -433,6 +465,18 @@ def _windowed(rows: list[tuple[Any, ...]], out: list[tuple[Any, ...]], name: str
 def points(life: Life) -> int:
     """About how many points a commit has."""
     return max(life.cut(KeyboardInterrupt, NEVER)[1].points for _ in range(3))
+
+
+def cuts(life: Life, count: int, seed: int) -> Iterator[tuple[int, bool]]:
+    """Where commits are cut off: so many points spread over one, then some behind the decision.
+
+    Few points are behind it, and drawn ones may all be before it.
+    """
+    for at in places(points(life), count, seed):
+        yield at, False
+    behind = max(life.cut(KeyboardInterrupt, NEVER, decided=True)[1].points for _ in range(3))
+    for at in (1, *places(behind, count // 5, seed)):
+        yield at, True
 
 
 def places(total: int, count: int, seed: int) -> Iterator[int]:
