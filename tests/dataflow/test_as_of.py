@@ -208,7 +208,7 @@ def test_many_rows_of_one_key_in_one_version() -> None:
     """Trees of several levels, a run of right rows that all go, and a result that is larger than a buffer."""
     one = Sides([INTEGER, INTEGER, INTEGER], 1, "greater_equal", True)
     store = one.store()
-    many = sized(900, 270)
+    many = sized(360, 270)
     for i in range(many):
         one.take((0, 3 * i, i), 1, 0, 0)
         one.take((0, 2 * i, i), 1, 1, 0)

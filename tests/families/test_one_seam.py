@@ -105,6 +105,8 @@ def programs_of(view: View) -> list[Program | None]:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("name", "algorithm"), CASES)
 def test_the_plan_that_is_explained_is_the_one_that_runs(name: str, algorithm: Any, threads: int) -> None:
+    if threads > 1 and CASES.index((name, algorithm)) % 3 and not IS_FUZZ:
+        pytest.skip("for make fuzz")
     if algorithm == "transitions" and threads > 1:
         with pytest.raises(UnsupportedQueryError, match="threads=1"):
             database(threads).explain(QUERIES[name], algorithm=algorithm)

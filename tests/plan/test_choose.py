@@ -13,12 +13,13 @@ from livejoin.search.choose import choose, measure
 from livejoin.search.cost import propagation
 from livejoin.search.guarantee import UpdateBound
 from livejoin.theory.trees.all_trees import all_trees
+from strategies import seeds
 
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_the_least_of_all_trees(keyed: bool) -> None:
     chance = random.Random(3)
-    for _ in range(100):
+    for _ in seeds(30, 100):
         given = random_problem(chance, chance.randint(1, 5), keyed=keyed, static=keyed)
         trees = list(all_trees(given.edges, given.free))
         if not trees:

@@ -21,6 +21,7 @@ from livejoin.schema import Column, SqlType, Table
 from livejoin.theory.hypercube.grid import Grid
 from naive_branches import heads
 from random_branches import TABLES
+from strategies import seeds
 
 Row = tuple[Any, ...]
 Rows = dict[str, list[Row]]
@@ -53,7 +54,7 @@ def in_cells(query: ConjunctiveQuery, dispatch: Dispatch, rows: Rows) -> Counter
     return sum((Counter(heads(apart, own)) for own in received), Counter())
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", seeds(40, 120))
 def test_cells_add_up_to_the_result_however_boxes_and_shares_are(seed: int) -> None:
     random = Random(seed)
     query = random_join(random)
@@ -61,7 +62,7 @@ def test_cells_add_up_to_the_result_however_boxes_and_shares_are(seed: int) -> N
     assert in_cells(query, dispatch, rows) == Counter(heads(query, rows))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(10, 25))
 def test_cells_add_up_to_the_result_with_what_is_chosen(seed: int) -> None:
     random = Random(seed)
     query, rows = random_join(random), drawn(random)
@@ -72,7 +73,7 @@ def test_cells_add_up_to_the_result_with_what_is_chosen(seed: int) -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(10, 25))
 def test_a_row_goes_where_the_definition_says_beside_whatever_rows(seed: int) -> None:
     random = Random(seed)
     query = random_join(random)

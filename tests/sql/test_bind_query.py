@@ -14,7 +14,7 @@ from sql_fixtures import fill, make_catalog
 
 from livejoin.sql import bind_query, parse_columns, to_duckdb
 from oracle import connect
-from strategies import EXAMPLES, FUZZ
+from strategies import EXAMPLES, FUZZ, IS_FUZZ
 
 CATALOG = make_catalog()
 CATALOG.add(parse_columns("N", "k INT PRIMARY KEY, i TINYINT NOT NULL, p DECIMAL(18, 4) NOT NULL, q DECIMAL(30, 2)"))
@@ -297,9 +297,13 @@ NESTED = [
 ]
 
 
-@pytest.mark.parametrize("sql", [*GROUPS, *SETS, *ORDERED, *DISTINCTS])
+ALL = [*GROUPS, *SETS, *ORDERED, *DISTINCTS]
+
+
+@pytest.mark.parametrize("sql", ALL)
 def test_nested_in_others(filled: duckdb.DuckDBPyConnection, sql: str) -> None:
-    for outer in NESTED:
+    first = ALL.index(sql)
+    for outer in NESTED if IS_FUZZ else (NESTED[first % 4], NESTED[first // 4 % 4]):
         same(outer.format(sql), filled)
 
 

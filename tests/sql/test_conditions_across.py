@@ -15,6 +15,7 @@ from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.relational import Join, Project, Relation
 from livejoin.sql import bind_query, bind_views, parse_columns, to_duckdb
 from oracle import connect
+from strategies import seeds
 
 CATALOG = make_catalog()
 
@@ -79,7 +80,7 @@ COMPUTED = [
 ]
 
 
-@pytest.fixture(scope="module", params=range(3))
+@pytest.fixture(scope="module", params=seeds(1, 3))
 def filled(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
     connection = connect()
     fill(connection, CATALOG, seed=request.param)

@@ -17,7 +17,7 @@ from livejoin.catalog import Catalog
 from livejoin.query.bound_query import Query
 from livejoin.sql import bind_query, to_duckdb
 from oracle import connect
-from strategies import EXAMPLES
+from strategies import seeds
 
 CATALOG = make_tables()
 _MOST_SOURCES = 8
@@ -60,7 +60,7 @@ def _small(generator: Generator) -> tuple[str, dict[str, str]]:
             return text, columns
 
 
-@pytest.mark.parametrize("seed", range(2 * EXAMPLES))
+@pytest.mark.parametrize("seed", seeds(3, 600))
 def test_random_queries_over_views(seed: int) -> None:
     connection = filled(seed)
     generator = Generator(random.Random(seed))

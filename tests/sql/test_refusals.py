@@ -7,6 +7,7 @@ from sql_fixtures import make_catalog
 
 from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.sql import bind_query, parse_columns, parse_statement
+from strategies import IS_FUZZ
 
 CATALOG = make_catalog()
 CATALOG.add(parse_columns("M", "m DECIMAL(6, 4), big DECIMAL(38, 0)"))
@@ -207,7 +208,9 @@ NESTS = [
 
 @pytest.mark.parametrize(("before", "behind"), NESTS, ids=[before for before, _ in NESTS])
 def test_the_caret_is_at_the_same_place_in_a_query_around(before: str, behind: str) -> None:
-    for marked, _ in (*CLAUSES, *NAMES, *TYPES):
+    marks = [marked for marked, _ in (*CLAUSES, *NAMES, *TYPES)]
+    step = 1 if IS_FUZZ else 3
+    for marked in marks[NESTS.index((before, behind)) % step :: step]:
         alone, sql, offset = refusal(marked)
         try:
             bind_query(before + sql + behind, CATALOG)

@@ -30,6 +30,7 @@ from livejoin.theory.static.variable_order import (
     variable_order,
 )
 from livejoin.theory.static.well_behaved import well_behaved
+from strategies import seeds
 
 
 def construct(query: Query) -> VariableOrder:
@@ -150,7 +151,7 @@ def test_the_laws_are_the_definition(seed: int) -> None:
                 assert order_width(order, query.edges, query.dynamic) == width_of(query, parents)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(4, 10))
 def test_well_behaved_if_and_only_if_there_is_a_well_structured_order(seed: int) -> None:
     """Proposition 28 and its converse, over all orders."""
     generator = random.Random(seed)
@@ -160,7 +161,7 @@ def test_well_behaved_if_and_only_if_there_is_a_well_structured_order(seed: int)
         assert bool(well_behaved(query.edges, query.free, query.dynamic)) == exists, query
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(6, 20))
 def test_the_construction_is_well_structured(seed: int) -> None:
     """Proposition 28, lemma 41 and lemma 45; and proposition 30: width 1 if and only if free-connex."""
     generator = random.Random(seed)
@@ -176,7 +177,7 @@ def test_the_construction_is_well_structured(seed: int) -> None:
                 assert not part.private & query.free or part.intersection <= query.free
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(4, 10))
 def test_the_search_finds_the_least_width_of_all_orders(seed: int) -> None:
     generator = random.Random(seed)
     done = 0

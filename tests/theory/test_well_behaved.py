@@ -9,6 +9,7 @@ from static_dynamic_brute import Query, q_hierarchical, query, random_query, uns
 from static_dynamic_queries import BODY_HARD, HEAD_HARD, Q1_LIKE, Q2, Q3, Q4, Q5, Q6, REDUCED_HARD
 
 from livejoin.theory.static.well_behaved import UnsafePath, WellBehaved, well_behaved
+from strategies import seeds
 
 
 def answer(query: Query) -> WellBehaved:
@@ -69,7 +70,7 @@ def test_a_path_is_told_in_words() -> None:
     assert str(answer(Q3).paths[0]) == "a - b connects dynamic atom 0 and dynamic atom 1, which share no variable"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(6, 20))
 def test_the_unsafe_paths_are_those_among_all_paths(seed: int) -> None:
     generator = random.Random(seed)
     for _ in range(100):
@@ -86,7 +87,7 @@ def test_the_unsafe_paths_are_those_among_all_paths(seed: int) -> None:
             assert all({a, b} <= query.edges[atom] for atom, a, b in steps)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(4, 10))
 def test_without_static_atoms_well_behaved_is_q_hierarchical(seed: int) -> None:
     """Proposition 21, first statement."""
     generator = random.Random(seed)
@@ -99,7 +100,7 @@ def test_without_static_atoms_well_behaved_is_q_hierarchical(seed: int) -> None:
     assert answers == {False, True}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(4, 10))
 def test_the_dynamic_sub_query_of_a_well_behaved_query_is_q_hierarchical(seed: int) -> None:
     """Proposition 21, second statement."""
     generator = random.Random(seed)
@@ -110,7 +111,7 @@ def test_the_dynamic_sub_query_of_a_well_behaved_query_is_q_hierarchical(seed: i
             assert q_hierarchical(dynamic, query.free & frozenset().union(*dynamic)), query
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(4, 10))
 def test_making_a_relation_static_never_hurts(seed: int) -> None:
     generator = random.Random(seed)
     for _ in range(100):

@@ -19,7 +19,7 @@ from livejoin.search.delta_size import delta_bound
 from livejoin.search.guarantee import UpdateBound
 from oracle import assert_same_rows, connect, multiset
 from static_lives import FORMS, StaticLife, StaticQuery, random_query, with_branches
-from strategies import EXAMPLES
+from strategies import IS_FUZZ, seeds
 
 SEED = int(os.environ.get("LIVEJOIN_SEED", "0"))
 
@@ -119,7 +119,7 @@ CONSTANT = [
 @pytest.mark.parametrize(("growing", "sequence", "bound"), CONSTANT)
 def test_where_a_change_costs_a_constant(growing: tuple[str, ...], sequence: object, bound: UpdateBound) -> None:
     assert database(*growing).explain(SQL).guarantee.bound is bound
-    most = 1_000 if EXAMPLES < 100 else 10_000
+    most = 10_000 if IS_FUZZ else 500
     few, many = (work(growing, sequence(rows)) for rows in (100, most))  # type: ignore[operator]
     assert many <= few + 1 <= 6
 
@@ -241,7 +241,7 @@ def test_what_is_made_of_append_only_tables() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(2, 4))
 def test_random_changes(seed: int, threads: int, tmp_path: Path) -> None:
     """Against DuckDB after every commit, with commits that fail and a snapshot."""
     chance = random.Random(seed)
@@ -287,7 +287,7 @@ def three_labels(generator: random.Random, branched: bool) -> StaticQuery:
     return with_branches(query, generator) if branched else query
 
 
-@pytest.mark.parametrize("seed", range(max(4, EXAMPLES // 4)))
+@pytest.mark.parametrize("seed", seeds(3, 75))
 def test_random_queries_with_three_labels(seed: int) -> None:
     """Static, append-only and dynamic tables, joined or hanging as `exists`, `not exists` or optional; with NULLs."""
     generator = random.Random(f"three labels {SEED} {seed}")
@@ -301,7 +301,7 @@ def test_random_queries_with_three_labels(seed: int) -> None:
     life.database._check()
 
 
-@pytest.mark.parametrize("seed", range(max(3, EXAMPLES // 5)))
+@pytest.mark.parametrize("seed", seeds(1, 60))
 def test_tables_promise_something_else_between_commits(seed: int) -> None:
     """ALTER TABLE moves plans; whatever a table promises now holds for what comes then."""
     generator = random.Random(f"altered {SEED} {seed}")

@@ -16,7 +16,7 @@ from livejoin import Database
 from livejoin.errors import SchemaError, SqlSyntaxError, UnknownNameError, UnsupportedQueryError
 from livejoin.plan.operators import AggregateOperator, ThresholdOperator
 from oracle import connect, multiset, signed_multiset, without_zeros
-from strategies import EXAMPLES
+from strategies import IS_FUZZ, seeds
 from torture.interrupts import cut_off
 
 BEGIN = dt.datetime(2026, 1, 31, 12)
@@ -177,7 +177,7 @@ class Life:
 
 
 @pytest.mark.parametrize("key", [False, True])
-@pytest.mark.parametrize("seed", range(3 if EXAMPLES <= 100 else 40))
+@pytest.mark.parametrize("seed", seeds(1, 40))
 def test_closed_windows_are_those_of_the_definition(seed: int, key: bool, tmp_path: Path) -> None:
     life = Life(seed, key)
     life.create(["tumbling", "sessions"])
@@ -215,7 +215,7 @@ def test_closed_windows_of_two_threads() -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_commit_that_is_cut_off_closes_all_of_its_windows_or_none(error: type[BaseException]) -> None:
-    for seed in range(6):
+    for seed in range(0, 6, 1 if IS_FUZZ else 2):
         life = Life(seed, False)
         life.create(list(VIEWS))
         for _ in range(3):

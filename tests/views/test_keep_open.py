@@ -21,7 +21,7 @@ from livejoin.database.transactions import sealing
 from livejoin.errors import ChangeFormatError, ChangeValueError, ExpressionError, SchemaError, UnsupportedQueryError
 from livejoin.schema.watermarks import sealed_name
 from oracle import connect, multiset, signed_multiset, without_zeros
-from strategies import EXAMPLES
+from strategies import IS_FUZZ, seeds
 from torture.interrupts import cut_off
 
 VIEWS_OF = {name: sql for name, (sql, _) in VIEWS.items() if name != "sessions"}
@@ -95,7 +95,7 @@ class Pair:
 
 
 @pytest.mark.parametrize("key", [False, True])
-@pytest.mark.parametrize("seed", range(3 if EXAMPLES <= 100 else 40))
+@pytest.mark.parametrize("seed", seeds(1, 40))
 def test_views_are_those_over_all_rows(seed: int, key: bool, tmp_path: Path) -> None:
     pair = Pair(seed, key)
     pair.create("tumbling", "hopping", "numbers")
@@ -147,7 +147,7 @@ def test_rows_are_freed_with_two_threads() -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_call_that_is_cut_off_frees_all_or_nothing(error: type[BaseException]) -> None:
     stood = Counter[int]()
-    for seed in range(8):
+    for seed in range(0, 8, 1 if IS_FUZZ else 2):
         pair = Pair(seed, False)
         pair.create("tumbling", "hopping")
         for _ in range(5):

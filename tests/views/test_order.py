@@ -19,7 +19,7 @@ from random_relational import CLASSES
 from random_scenarios import random_scenarios
 from reader import rows_of
 from scenario import Row, canonical_row
-from strategies import EXAMPLES, FUZZ
+from strategies import EXAMPLES, FUZZ, seeds
 
 BUFFERS = (1, 7, 50, 65_536)
 SOME = settings(FUZZ, max_examples=max(1, EXAMPLES // 20))
@@ -69,7 +69,7 @@ def test_views_of_all_kinds(kind: str, data: st.DataObject) -> None:
     check_orders([harness.database for harness in harnesses])
 
 
-@pytest.mark.parametrize("seed", range(max(4, EXAMPLES // 10)))
+@pytest.mark.parametrize("seed", seeds(2, 30))
 def test_nested_views(seed: int) -> None:
     """Joins over stored relations, and everything over them."""
     whole = life(1000 + seed)

@@ -39,7 +39,7 @@ def rows_of(view: livejoin.View) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in view.to_arrow().to_pylist())
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.torture)])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("group", ["", "GROUP BY t0.g"])
 @pytest.mark.parametrize("select", ["COUNT(*) AS n", "AVG(t3.x) AS a", "t0.g, SUM(t0.x * t1.x) AS s"])

@@ -17,7 +17,7 @@ from strategies import EXAMPLES
 from sub_query_views import Lives
 
 FIRST = int(os.environ.get("LIVEJOIN_SEED", "0"))
-LIVES = max(2, EXAMPLES // 50)
+LIVES = max(1, EXAMPLES // 50)
 COMMITS = 4
 MOST_ROWS = 300
 """A life ends when a view has more rows."""

@@ -11,6 +11,7 @@ import pytest
 from livejoin import Database
 from outer_join_lives import COLUMNS, commits
 from scenario import Change
+from strategies import seeds
 
 SHOWN = (
     "SELECT R.a, R.b, R.c, S.b AS k, S.a AS x, S.d FROM R LEFT JOIN S ON R.b = S.b",
@@ -32,7 +33,7 @@ def by_table(changes: Sequence[Change]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, 2))
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rows_are_where_they_are_and_as_often(seed: int, threads: int) -> None:
     database = Database(threads=threads)

@@ -25,7 +25,7 @@ from livejoin.search.guarantee import UpdateBound
 from livejoin.theory.static.static_dynamic import Tractability, static_dynamic
 from oracle import multiset, signed_multiset
 from static_lives import FORMS, StaticLife, StaticQuery, random_query, random_snowflake, with_branches
-from strategies import EXAMPLES
+from strategies import seeds
 
 SEED = int(os.environ.get("LIVEJOIN_SEED", "0"))
 
@@ -51,7 +51,7 @@ POLYNOMIAL = (
 @pytest.mark.parametrize("query", POLYNOMIAL, ids=str)
 def test_polynomial_queries_are_constant_and_right(query: StaticQuery, threads: int) -> None:
     """Refreshed in between, where what static tables are joined to is made anew."""
-    for seed in range(3 if threads == 1 else 1):
+    for seed in seeds(1, 3):
         life = StaticLife(query, random.Random(seed), rows=12, threads=threads)
         life.views(*FORMS)
         for _ in range(3):
@@ -63,7 +63,7 @@ def test_polynomial_queries_are_constant_and_right(query: StaticQuery, threads: 
     assert told["distinct"].plan.kind == "view trees"  # all rows may be those of a join tree
 
 
-@pytest.mark.parametrize("seed", range(max(3, EXAMPLES // 5)))
+@pytest.mark.parametrize("seed", seeds(1, 60))
 def test_random_polynomial_queries(seed: int) -> None:
     """Commits and refreshes, in all forms, of queries for which static tables have to be joined."""
     generator = random.Random(SEED + seed)
@@ -138,7 +138,7 @@ def test_a_refresh_that_fails_changes_nothing() -> None:
 
 @pytest.mark.parametrize("query", LINEAR, ids=str)
 def test_linear_queries_are_constant_and_right(query: StaticQuery) -> None:
-    for seed in range(3):
+    for seed in seeds(1, 3):
         life = StaticLife(query, random.Random(seed), rows=12)
         life.views(*FORMS)
         for _ in range(5):
@@ -423,7 +423,7 @@ def test_a_static_table_above_one_that_changes_and_one_that_does_not(algorithm: 
     db._check()
 
 
-@pytest.mark.parametrize("seed", range(max(4, EXAMPLES // 5)))
+@pytest.mark.parametrize("seed", seeds(3, 60))
 def test_random_snowflakes_with_static_dimensions(seed: int) -> None:
     """Foreign-key joins and join trees, with and without threads, refreshed in between, altered, saved and loaded."""
     generator = random.Random(f"snowflake {SEED} {seed}")

@@ -8,6 +8,7 @@ import pytest
 
 from livejoin import Database
 from livejoin.errors import ExpressionError
+from strategies import seeds
 from sub_query_views import Lives
 
 TABLES = {
@@ -29,7 +30,7 @@ VIEWS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_equal_to_duckdb_after_every_commit(seed: int) -> None:
     lives = Lives(TABLES, seed, threads=seed + 1)
     for sql in VIEWS:

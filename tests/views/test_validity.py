@@ -11,7 +11,7 @@ import pytest
 from livejoin import Database
 from livejoin.errors import UnsupportedQueryError, ViolationError
 from oracle import connect, multiset, signed_multiset, without_zeros
-from strategies import EXAMPLES
+from strategies import seeds
 
 TABLES = {"S": "id INT, k STRING, ts INT, d DOUBLE", "V": "k STRING, x INT, a INT NOT NULL, b INT, CHECK (a < b)"}
 APART = (
@@ -70,7 +70,7 @@ def sale(draw: random.Random) -> Row:
     return draw.randrange(9), draw.choice(KEYS), draw.choice((None, *range(14))), number
 
 
-@pytest.mark.parametrize("seed", range(2 if EXAMPLES <= 100 else 10))
+@pytest.mark.parametrize("seed", seeds(1, 10))
 def test_the_rows_valid_at_a_time(seed: int) -> None:
     """Tables come from nothing and go to nothing; a commit with intervals that overlap is refused, and no other."""
     draw, database, connection = random.Random(seed), Database(), connect()

@@ -24,7 +24,7 @@ from livejoin.errors import (
     UnsupportedQueryError,
 )
 from oracle import multiset, signed_multiset, without_zeros
-from strategies import EXAMPLES
+from strategies import seeds
 from torture.interrupts import NEVER, cut_off
 
 BEGIN = dt.datetime(2026, 1, 31, 12)
@@ -131,7 +131,7 @@ class Watched:
 
 
 @pytest.mark.parametrize("key", [False, True])
-@pytest.mark.parametrize("seed", range(4 if EXAMPLES <= 100 else 60))
+@pytest.mark.parametrize("seed", seeds(2, 60))
 def test_late_changes_are_those_of_the_definition(seed: int, key: bool, tmp_path: Path) -> None:
     life = Watched(seed, key)
     for step in range(14):
