@@ -33,10 +33,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_all_streams(folder: Path, tmp_path: Path) -> None:
     written = tmp_path / "figures.json"
-    options = ["--streams", ",".join(KINDS), "--commits", "40", "--queries", "5,13", "--lambdas", "3"]
+    options = ["--streams", ",".join(KINDS), "--commits", "40", "--queries", "6,13", "--lambdas", "3"]
     assert main(["tpch", "--data", str(folder), *options, "--runs", "1", "--json", str(written)]) == 0
     found = json.loads(written.read_text())["figures"]
-    assert [one["query"] for one in found] == ["q05", "q13"] * len(KINDS)
+    assert [one["query"] for one in found] == [name for kind in KINDS for name in ("q06", "q13")]
     assert all(one["checks"] >= 1 for one in found)
 
 
