@@ -28,6 +28,7 @@ from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of
 from livejoin.spark.distributed.steps import collected
 from livejoin.state import store_folder
 from livejoin.state.store_folder import store_path
+from strategies import IS_FUZZ
 
 pytestmark = pytest.mark.spark
 VIEWS = {
@@ -93,10 +94,11 @@ def _sum(folder: Path) -> Counter[Any]:
 
 
 def test_cells_go_on_with_a_checkpoint_in_a_store(spark: SparkSession, tmp_path: Path, url: Any) -> None:
-    """Over a restart, into more cells and back to fewer, with a static table; deltas and rows are read from there."""
+    """Over a restart, into more cells (and back, under `make fuzz`), with a static table; what is there is read."""
     edges, place, reports = Edges(spark, tmp_path / "in"), url("cells/of it"), list[BatchReport]()
     edges.put((1, 2), (2, 3))
-    for cells, edge in ((1, (3, 1)), (2, (3, 4)), (1, (4, 2))):  # each is a process that loads its kernels
+    starts = ((1, (3, 1)), (2, (3, 4)), (1, (4, 2)))  # each cell is a process that loads its kernels
+    for cells, edge in starts if IS_FUZZ else starts[:2]:
         options = RunOptions(mode="distributed", cells=cells, keep_deltas=20, on_batch=reports.append)
         given = {"path": url("out"), "checkpoint": place, "trigger": NOW, "options": options}
         maintain(spark, VIEWS, edges.tables, **given).awaitTermination()
@@ -106,7 +108,7 @@ def test_cells_go_on_with_a_checkpoint_in_a_store(spark: SparkSession, tmp_path:
             rows = edges.expected()["hop"]
             assert Counter(map(tuple, read_view(spark, place, "hop").collect())) == rows
         edges.put(edge)
-    assert [len(one.cells) for one in reports] == [1, 2, 1]
+    assert [len(one.cells) for one in reports] == ([1, 2, 1] if IS_FUZZ else [1, 2])
     files = tmp_path / "bucket" / "cells" / "of it" / "livejoin"
     assert all(file.is_file() for file in files.iterdir()), "a snapshot is one object"
     assert any(file.suffix == ".tables" for file in files.iterdir())
