@@ -80,7 +80,7 @@ edges = st.tuples(st.integers(0, 3), st.integers(0, 3))
 steps = st.lists(st.tuples(st.sampled_from(["apply", "replay", "delete"]), st.lists(edges, max_size=5)), max_size=6)
 
 
-@settings(FUZZ, max_examples=max(10, FUZZ.max_examples // 10))
+@settings(FUZZ, max_examples=max(5, FUZZ.max_examples // 10))
 @given(steps, st.sampled_from([None, 4]))
 def test_all_algorithms_agree(changes: list[tuple[str, list[tuple[int, int]]]], window: int | None) -> None:
     db = filled(window)

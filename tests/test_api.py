@@ -275,8 +275,11 @@ def test_every_error_is_at_the_top_and_the_package_is_typed() -> None:
     assert importlib.resources.files(livejoin).joinpath("py.typed").is_file()
 
 
-def test_importing_the_package_imports_no_engine() -> None:
-    """Whoever only names it pays for it; all names are there, and the engine comes with the first that needs it."""
+def test_importing_the_package_imports_no_engine_and_a_commit_no_pandas() -> None:
+    """Whoever only names it pays for it; all names are there, and the engine comes with the first that needs it.
+
+    pyarrow imports pandas for lists of Python objects and for empty tables, which takes a fifth of a second.
+    """
     program = """
 import sys, livejoin
 heavy = ("numba", "pyarrow", "numpy", "duckdb", "sqlglot", "pandas")
@@ -290,14 +293,6 @@ try:
     livejoin.Nothing
 except AttributeError as error:
     assert "'livejoin' has no attribute 'Nothing'" in str(error)
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_a_commit_and_its_delta_import_no_pandas() -> None:
-    """pyarrow imports it for lists of Python objects and for empty tables, which takes a fifth of a second."""
-    program = """
-import sys, livejoin
 db = livejoin.Database()
 db.execute("CREATE TABLE T (a BIGINT, s STRING)")
 db.create_view("v", "SELECT A.a, B.s FROM T A JOIN T B ON A.a = B.a")

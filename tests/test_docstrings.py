@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 SOURCES = Path(__file__).parents[1] / "src" / "livejoin"
 SECTIONS = ("Args:", "Attributes:", "Raises:", "Returns:", "Yields:")
 ENTRY = re.compile(r" {4}(\*{0,2}\w+(?:, \*{0,2}\w+)*): +(\S.*)")
@@ -17,6 +19,8 @@ PRONOUN = re.compile(
     r"(?:It|Its|They|Their|Them|Those|That|These|Ones|Whose|Which one|So many)\b(?!-)"
     r"|(?:This|One) (?:of|that|is|has|are|was|were|it|they|the|a|an)\b|What (?!happens (?:to|if)\b)"
 )
+
+pytestmark = pytest.mark.xdist_group("docstrings")  # all sources are read once
 
 Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
-_TOOL = Path(__file__).parents[2] / "tools" / "spark_corpus.py"
+import pytest
+
+_TOOLS = Path(__file__).parents[2] / "tools"
 
 # A statement, the schema and the answer, or the error, that Spark would give.
 Part = tuple[str, str, str]
@@ -71,20 +74,30 @@ def _write(folder: Path, name: str, parts: list[Part], settings: str = "") -> No
         (folder / kind / f"{name}{suffix}").write_text(text)
 
 
-def _run(folder: Path, *options: str) -> tuple[int, str, dict[str, int]]:
-    """The exit status, all that is printed, and how many queries came to which end."""
-    done = subprocess.run(
-        [sys.executable, _TOOL, folder, *options], capture_output=True, text=True, timeout=300, check=False
-    )
-    heads = [line.rpartition(": ") for line in done.stdout.splitlines() if line[:1].isalpha()]
-    return done.returncode, done.stdout + done.stderr, {kind: int(times) for kind, _, times in heads if times.isdigit()}
+Run = Callable[..., tuple[int, str, dict[str, int]]]
 
 
-def test_what_is_right_refused_and_open(tmp_path: Path) -> None:
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Gives the exit status, all that is printed, and how many queries came to which end."""
+    monkeypatch.syspath_prepend(_TOOLS)
+    tool = import_module("spark_corpus")
+
+    def once(folder: Path, *options: str) -> tuple[int, str, dict[str, int]]:
+        monkeypatch.setattr(sys, "argv", ["spark_corpus.py", str(folder), *options])
+        status = tool.main()
+        told = capsys.readouterr()
+        heads = [line.rpartition(": ") for line in told.out.splitlines() if line[:1].isalpha()]
+        return status, told.out + told.err, {kind: int(times) for kind, _, times in heads if times.isdigit()}
+
+    return once
+
+
+def test_what_is_right_refused_and_open(tmp_path: Path, run: Run) -> None:
     _write(tmp_path, "fine", [*MADE, *RIGHT, *SPARK_FAILS, *REFUSED, *OPEN])
     _write(tmp_path, "fine without queries", [])
     _write(tmp_path, "wrong", [*MADE, *WRONG])
-    status, printed, found = _run(tmp_path, "--files", "fine*")
+    status, printed, found = run(tmp_path, "--files", "fine*")
     assert status == 0, printed
     expected = {"right": len(RIGHT), "right error": 2, "refused": 1, "not comparable": 1, "wrong": 0, "crashed": 0}
     assert {kind: found[kind] for kind in expected} == expected, printed
@@ -92,10 +105,10 @@ def test_what_is_right_refused_and_open(tmp_path: Path) -> None:
     assert f"{len(RIGHT) - 1}  built up by commits" in printed
 
 
-def test_what_is_wrong_is_found(tmp_path: Path) -> None:
+def test_what_is_wrong_is_found(tmp_path: Path, run: Run) -> None:
     _write(tmp_path, "bad", [*MADE, *RIGHT, *WRONG])
     _write(tmp_path, "other", [*MADE, *WRONG[:1]], "--SET spark.sql.ansi.enabled = false")
-    status, printed, found = _run(tmp_path, "--show", "wrong")
+    status, printed, found = run(tmp_path, "--show", "wrong")
     assert status == 1
     assert (found["wrong"], found["right"], found["not comparable"]) == (len(WRONG), len(RIGHT), 1), printed
     assert all(sql in printed for sql, _, _ in WRONG)

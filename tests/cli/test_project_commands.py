@@ -109,7 +109,7 @@ def test_pipelines_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ["check", "--schema"],
         ["--help"],
-        ["explain", "--schema", "schema.sql", "query.sql"],
+        pytest.param(["explain", "--schema", "schema.sql", "query.sql"], marks=pytest.mark.torture),
         ["shell", "-c", "SELECT 1 AS one"],
     ],
     ids=" ".join,
@@ -156,25 +156,27 @@ class Absent:
         if name.partition(".")[0] in ("pyspark", "pandas"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
+import contextlib, io, json
 from livejoin.cli.main import main
-sys.exit(main(sys.argv[1:]))
+for given in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        code = main(["check", given])
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
 """
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
-
-    served = run("check", str(tmp_path / "shop" / "server.toml"))
-    assert (served.returncode, "a server of 2 tables and 1 view" in served.stdout) == (0, True), served.stderr
-    assert run("check", "--schema").returncode == 0
     (tmp_path / "bad.toml").write_text("[tables")
-    for name, says in (("nowhere.toml", "cannot be read"), ("bad.toml", "not valid TOML")):
-        wrong = run("check", str(tmp_path / name))
-        assert (wrong.returncode, says in wrong.stderr) == (2, True), wrong.stderr
-    absent = run("check", str(EXAMPLES / "hop3" / "pipeline.toml"))
-    assert absent.returncode == 1
-    assert "is valid TOML and a pipeline's file; its keys and its SQL were not checked: " in absent.stderr
-    assert "pip install 'livejoin[spark]'" in absent.stderr
-    assert "Traceback" not in absent.stderr
+    files = [tmp_path / "shop" / "server.toml", tmp_path / "nowhere.toml", tmp_path / "bad.toml"]
+    given = ["--schema", *map(str, files), str(EXAMPLES / "hop3" / "pipeline.toml")]
+    ran = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    schema, served, nowhere, bad, absent = map(json.loads, ran.stdout.splitlines())
+    assert schema[0] == 0
+    assert (served[0], "a server of 2 tables and 1 view" in served[1]) == (0, True), served
+    for wrong, says in ((nowhere, "cannot be read"), (bad, "not valid TOML")):
+        assert (wrong[0], says in wrong[2]) == (2, True), wrong
+    assert absent[0] == 1
+    assert "is valid TOML and a pipeline's file; its keys and its SQL were not checked: " in absent[2]
+    assert "pip install 'livejoin[spark]'" in absent[2]
+    assert "Traceback" not in absent[2]
     assert PipelineFile.model_fields.keys() - Settings.model_fields.keys() == OF_PIPELINES
 
 

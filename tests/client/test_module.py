@@ -129,8 +129,15 @@ def _read(said: Queue[str]) -> Any:
         others.append(line)
 
 
-@engines
-@pytest.mark.parametrize("key", [["id"], None])
+@pytest.mark.parametrize(
+    ("engine", "key"),
+    [
+        pytest.param("node", ["id"], marks=needs_node),
+        pytest.param("node", None, marks=needs_node),
+        pytest.param("chromium", ["id"], marks=needs_browser),
+        pytest.param("chromium", None, marks=[needs_browser, pytest.mark.torture]),
+    ],
+)
 def test_rows_stay_those_of_the_view(engine: str, tmp_path: Path, key: list[str] | None) -> None:
     """Random commits while streams break anywhere, and while the server forgets: by key, and as a multiset."""
     draw = random.Random(str(key))

@@ -25,5 +25,5 @@ def test_a_process_that_finds_its_kernels_makes_no_compiler_ready() -> None:
         done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 
-    run()  # where they are not there yet, they are compiled now
-    assert run() == ["3", "False", "[{'s': '2'}]"]
+    found = ["3", "False", "[{'s': '2'}]"]
+    assert run() == found or run() == found  # where they are not there yet, the first process compiles them

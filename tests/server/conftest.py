@@ -9,6 +9,7 @@ import pytest
 
 import livejoin
 from livejoin.server import Server
+from waiting_processes import kept_from_server_to_server
 
 SQL = """
     CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, d DECIMAL(10, 2), x DOUBLE, s STRING, ts TIMESTAMP, b BINARY);
@@ -17,6 +18,13 @@ SQL = """
     CREATE VIEW pairs AS SELECT t.k, u.w FROM t JOIN u ON t.k = u.k;
     CREATE VIEW quiet AS SELECT s, x FROM t
 """
+
+
+@pytest.fixture(scope="session", autouse=True)
+def processes_for_queries() -> Iterator[None]:
+    """One process for queries serves all servers of the tests; it takes seconds to begin."""
+    with kept_from_server_to_server():
+        yield
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ uvicorn.run(site, fd=listening.detach(), access_log=False)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.torture)])
 def test_who_follows_is_told_at_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     file = tmp_path / "site.py"
     file.write_text(SITE)

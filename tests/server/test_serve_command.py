@@ -81,7 +81,9 @@ def test_it_stays(tmp_path: Path) -> None:
         )  # and no word of DuckDB behind it
 
 
-def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_settings_and_tokens_and_flight_sql_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     tokens = tmp_path / "tokens.toml"
     assert main(["token", str(tokens), "page", "--read", "totals"]) == 0
     reader = capsys.readouterr().out.strip()
@@ -96,9 +98,11 @@ def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFix
     assert tokens.stat().st_mode & 0o077 == 0
     (tmp_path / "schema.sql").write_text(SQL)
     settings = tmp_path / "app.toml"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        location = f"grpc://127.0.0.1:{free.getsockname()[1]}"
     settings.write_text(
         'folder = "data"\nsql = "schema.sql"\nport = 0\nhost = "0.0.0.0"\ntokens = "tokens.toml"\n'
-        '[limits]\nbody = "1MB"\n[database]\nmemory_limit = "1GB"\n'
+        f'flight = "{location}"\n[limits]\nbody = "1MB"\n[database]\nmemory_limit = "1GB"\n'
     )
     with served(str(settings)) as (process, address):
         url = address.replace("0.0.0.0", "127.0.0.1")
@@ -106,6 +110,15 @@ def test_a_file_of_settings_and_tokens(tmp_path: Path, capsys: pytest.CaptureFix
         views = httpx.get(f"{url}/v1/views", headers={"authorization": f"Bearer {reader}"})
         assert [view["name"] for view in views.json()["views"]] == ["totals"]
         as_admin = {"authorization": f"Bearer {admin}"}
+        rows = httpx.post(f"{url}/v1/tables/t", json=[{"k": 1, "v": 5}], headers=as_admin)
+        assert rows.status_code == 200
+        of_reader = {"adbc.flight.sql.authorization_header": f"Bearer {reader}"}
+        with (
+            adbc.connect(location, autocommit=True, db_kwargs=of_reader) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("SELECT * FROM totals")
+            assert cursor.fetchall() == [(1, 5)]
         assert httpx.post(f"{url}/v1/execute", json={"sql": "DROP VIEW totals"}, headers=as_admin).status_code == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
@@ -135,18 +148,44 @@ def test_settings_that_are_wrong(tmp_path: Path, text: str, says: str, capsys: p
     assert says in " ".join(capsys.readouterr().err.split())
 
 
-def test_declarations_stand_all_or_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sql = tmp_path / "schema.sql"
+def test_declarations_stand_all_or_none_and_what_has_changed_since_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql, models, tokens, file = (tmp_path / name for name in ("schema.sql", "models", "tokens.toml", "app.toml"))
+    models.mkdir()
+    model = models / "totals.sql"
     sql.write_text("CREATE TABLE t (k BIGINT); CREATE VIEW v AS SELECT nope FROM t")
+    assert main(["token", str(tokens), "ada", "--read", "total", "--write", "t"]) == 0
+    file.write_text("folder = 'db'\nport = 0\nsql = 'schema.sql'\nmodels = 'models'\ntokens = 'tokens.toml'")
     folder = tmp_path / "db"
     assert main(["serve", str(folder), "--sql", str(sql), "--port", "0"]) == 2
     assert "no column 'nope'" in capsys.readouterr().err
     with livejoin.open(folder) as db:
         assert not db.tables
-    sql.write_text("CREATE TABLE t (k BIGINT); CREATE VIEW v AS SELECT k FROM t")
-    with served(str(folder), "--sql", str(sql), "--port", "0") as (_, url):
-        assert [view["name"] for view in httpx.get(f"{url}/v1/views").json()["views"]] == ["v"]
-    sql.write_text(sql.read_text() + "; BEGIN; INSERT INTO t VALUES (1); COMMIT; CREATE VIEW w AS SELECT k FROM t")
+    sql.write_text(SQL.replace("totals", "others"))
+    model.write_text("\nSELECT k, nope FROM {{ source('shop', 't') }}")
+    for command in ("check", "serve"):
+        assert main([command, str(file)]) == 2
+        told = capsys.readouterr().err
+        assert "totals.sql:2" in "".join(told.split())
+        assert "no column 'nope'" in " ".join(told.split())
+    with livejoin.open(folder) as db:
+        assert not db.tables
+    model.write_text("SELECT k FROM {{ source('shop', 't') }}")
+    assert main(["check", str(file)]) == 0
+    in_vain = "the token 'ada' names 'total', which is neither a view nor a table (did you mean 'totals'?)"
+    assert in_vain in " ".join(capsys.readouterr().out.split())
+    with served(str(file)):
+        pass
+    with livejoin.open(folder) as db:
+        assert set(db.views) == {"others", "totals"}
+    for text, is_changed in (("SELECT  k FROM {{ source('shop', 't') }}", False), ("SELECT v FROM t", True)):
+        model.write_text(text)
+        assert main(["serve", str(file), "--port", "99999"]) == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert in_vain in told
+        assert ("the text of totals has changed, and the database keeps the old query" in told) == is_changed
+    sql.write_text(sql.read_text() + "; BEGIN; INSERT INTO t VALUES (1, 1); COMMIT; CREATE VIEW w AS SELECT k FROM t")
     assert main(["serve", str(folder), "--sql", str(sql), "--port", "99999"]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "declares w, which the database does not have" in told
@@ -154,58 +193,15 @@ def test_declarations_stand_all_or_none(tmp_path: Path, capsys: pytest.CaptureFi
     assert "port is 99999; allowed are numbers from 0" in told
 
 
-def test_what_has_changed_since_it_was_declared_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    models, tokens, file = tmp_path / "models", tmp_path / "tokens.toml", tmp_path / "app.toml"
-    models.mkdir()
-    model = models / "totals.sql"
-    (tmp_path / "schema.sql").write_text(SQL.replace("totals", "others"))
-    assert main(["token", str(tokens), "ada", "--read", "total", "--write", "t"]) == 0
-    file.write_text("folder = 'db'\nport = 0\nsql = 'schema.sql'\nmodels = 'models'\ntokens = 'tokens.toml'")
-    model.write_text("\nSELECT k, nope FROM {{ source('shop', 't') }}")
-    for command in ("check", "serve"):
-        assert main([command, str(file)]) == 2
-        told = capsys.readouterr().err
-        assert "totals.sql:2" in "".join(told.split())
-        assert "no column 'nope'" in " ".join(told.split())
-    model.write_text("SELECT k FROM {{ source('shop', 't') }}")
-    assert main(["check", str(file)]) == 0
-    in_vain = "the token 'ada' names 'total', which is neither a view nor a table (did you mean 'totals'?)"
-    assert in_vain in " ".join(capsys.readouterr().out.split())
-    with served(str(file)):
-        pass
-    for text, is_changed in (("SELECT  k FROM {{ source('shop', 't') }}", False), ("SELECT v FROM t", True)):
-        model.write_text(text)
-        assert main(["serve", str(file), "--port", "99999"]) == 2
-        told = " ".join(capsys.readouterr().err.split())
-        assert in_vain in told
-        assert ("the text of totals has changed, and the database keeps the old query" in told) == is_changed
-
-
 def test_ports_and_folders_that_are_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with served(str(tmp_path / "db"), "--port", "0") as (_, url):
-        assert main(["serve", "--port", url.rpartition(":")[2]]) == 1
+    with livejoin.open(tmp_path / "db"), socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["serve", "--port", str(taken.getsockname()[1])]) == 1
         assert "cannot listen at 127.0.0.1" in " ".join(capsys.readouterr().err.split())
         assert main(["serve", str(tmp_path / "db"), "--port", "0"]) == 1
         assert "is open" in capsys.readouterr().err
     (tmp_path / "file").touch()
     assert main(["serve", str(tmp_path / "file")]) == 2
     assert "is a file" in capsys.readouterr().err
-
-
-def test_flight_sql_beside_it(tmp_path: Path) -> None:
-    sql = tmp_path / "schema.sql"
-    sql.write_text(SQL)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        location = f"grpc://127.0.0.1:{free.getsockname()[1]}"
-    settings = tmp_path / "server.toml"
-    settings.write_text(f'port = 0\nflight = "{location}"\nsql = "schema.sql"\n')
-    with served(str(settings)) as (process, url):
-        assert httpx.post(f"{url}/v1/tables/t", json=[{"k": 1, "v": 5}]).status_code == 200
-        with adbc.connect(location, autocommit=True) as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT * FROM totals")
-            assert cursor.fetchall() == [(1, 5)]
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
 
 
 @pytest.mark.parametrize("wrong", ["host", "sql", "port"])

@@ -28,6 +28,7 @@ from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of
 from livejoin.spark.distributed.steps import collected
 from livejoin.state import store_folder
 from livejoin.state.store_folder import store_path
+from strategies import IS_FUZZ
 
 pytestmark = pytest.mark.spark
 VIEWS = {
@@ -93,19 +94,21 @@ def _sum(folder: Path) -> Counter[Any]:
 
 
 def test_cells_go_on_with_a_checkpoint_in_a_store(spark: SparkSession, tmp_path: Path, url: Any) -> None:
-    """Over a restart, into more cells and back to fewer, with a static table; deltas and rows are read from there."""
+    """Over a restart, into more cells (and back, under `make fuzz`), with a static table; what is there is read."""
     edges, place, reports = Edges(spark, tmp_path / "in"), url("cells/of it"), list[BatchReport]()
     edges.put((1, 2), (2, 3))
-    for cells, edge in ((2, (3, 1)), (3, (3, 4)), (2, (4, 2))):
+    starts = ((1, (3, 1)), (2, (3, 4)), (1, (4, 2)))  # each cell is a process that loads its kernels
+    for cells, edge in starts if IS_FUZZ else starts[:2]:
         options = RunOptions(mode="distributed", cells=cells, keep_deltas=20, on_batch=reports.append)
         given = {"path": url("out"), "checkpoint": place, "trigger": NOW, "options": options}
         maintain(spark, VIEWS, edges.tables, **given).awaitTermination()
         for view, rows in edges.expected().items():
             assert _sum(tmp_path / "bucket" / "out" / view) == rows, view
-        rows = edges.expected()["hop"]
-        assert Counter(map(tuple, read_view(spark, place, "hop").collect())) == rows
+        if cells > 1:  # who reads loads kernels too
+            rows = edges.expected()["hop"]
+            assert Counter(map(tuple, read_view(spark, place, "hop").collect())) == rows
         edges.put(edge)
-    assert [len(one.cells) for one in reports] == [2, 3, 2]
+    assert [len(one.cells) for one in reports] == ([1, 2, 1] if IS_FUZZ else [1, 2])
     files = tmp_path / "bucket" / "cells" / "of it" / "livejoin"
     assert all(file.is_file() for file in files.iterdir()), "a snapshot is one object"
     assert any(file.suffix == ".tables" for file in files.iterdir())
@@ -120,11 +123,12 @@ def test_cells_go_on_with_a_checkpoint_in_a_store(spark: SparkSession, tmp_path:
     assert told == _sum(tmp_path / "bucket" / "out" / "hop")
 
 
+@pytest.mark.torture  # of one process it is in `test_checkpoint_in_a_store.py`
 def test_an_offset_of_a_driver_that_slept_is_put_back_for_cells(
     spark: SparkSession, tmp_path: Path, url: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     edges, place = Edges(spark, tmp_path / "in"), url("slept")
-    options = RunOptions(mode="distributed", cells=2)
+    options = RunOptions(mode="distributed", cells=1)  # the offsets are the driver's, however many cells there are
     given: dict[str, Any] = {"path": url("out"), "checkpoint": place, "trigger": NOW, "options": options}
     edges.put((1, 2))
     edges.put((2, 3))
@@ -141,6 +145,7 @@ def test_an_offset_of_a_driver_that_slept_is_put_back_for_cells(
         assert _sum(tmp_path / "bucket" / "out" / view) == rows, view
 
 
+@pytest.mark.torture  # without Spark tests/distributed has bad rows of cells
 def test_bad_rows_of_cells_go_aside_in_a_store(spark: SparkSession, tmp_path: Path, url: Any) -> None:
     edges = Edges(spark, tmp_path / "in")
     edges.put((1, 2), (2, 0))

@@ -166,27 +166,36 @@ def test_hosts_that_do_not_share_the_checkpoint(tmp_path: Path) -> None:
         check_shared(tmp_path / "gone")
 
 
-@pytest.mark.parametrize("name", ["maintain", "local_session", "read_deltas"])
-def test_without_spark_the_extra_is_named(name: str) -> None:
+def imported(before: str, imports: list[str]) -> list[str]:
+    """The last lines of what imports that fail say, one behind the other in one process."""
     program = (
-        "import sys, importlib.util as u; found = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'pyspark' else found(name, *rest)\n"
-        f"from livejoin.spark import {name}"
+        f"import sys, traceback\n{before}\nfor line in sys.argv[1:]:\n    try:\n        exec('from livejoin.' + line)\n"
+        "    except Exception as error:\n"
+        "        print(''.join(traceback.format_exception_only(error)).splitlines()[-1])"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert "PipelineError: Spark is not here: pip install 'livejoin[spark]'" in ran.stderr
+    command = [sys.executable, "-c", program, *imports]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    said = ran.stdout.splitlines()
+    assert len(said) == len(imports), ran.stdout
+    return said
 
 
-@pytest.mark.parametrize(
-    "name", ["spark import read_deltas", "spark.kafka import read_kafka", "spark.postgres import read_postgres"]
-)
-def test_what_an_older_spark_has_not_is_said(name: str) -> None:
+def test_without_spark_the_extra_is_named() -> None:
+    before = (
+        "import importlib.util as u; found = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'pyspark' else found(name, *rest)"
+    )
+    for said in imported(before, [f"spark import {name}" for name in ("maintain", "local_session", "read_deltas")]):
+        assert "PipelineError: Spark is not here: pip install 'livejoin[spark]'" in said
+
+
+def test_what_an_older_spark_has_not_is_said() -> None:
     there = "pyspark.sql.streaming.datasource"  # which PySpark itself has imported by then
-    program = f"import sys, pyspark.sql.datasource; sys.modules['{there}'] = None\nfrom livejoin.{name}"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    said = ran.stderr.splitlines()[-1]
-    assert "take PySpark 4.2 or newer, and this is " in said
-    assert "OldSparkError" in said
+    before = f"import pyspark.sql.datasource; sys.modules['{there}'] = None"
+    names = ["spark import read_deltas", "spark.kafka import read_kafka", "spark.postgres import read_postgres"]
+    for said in imported(before, names):
+        assert "take PySpark 4.2 or newer, and this is " in said
+        assert "OldSparkError" in said
 
 
 def test_a_failure_is_one_line() -> None:

@@ -137,7 +137,7 @@ def test_from_topics_to_topics(spark: SparkSession, cluster: Cluster, tmp_path: 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("messages", ["append", "upsert", "debezium"])
+@pytest.mark.parametrize("messages", [pytest.param("append", marks=pytest.mark.torture), "upsert", "debezium"])
 def test_messages_that_are_none(spark: SparkSession, cluster: Cluster, tmp_path: Path, messages: Any) -> None:
     """Each is a bad row with its text; the others of its batch are applied."""
     topic, good = f"bad-{messages}", {"id": 1, "name": "a"}

@@ -357,12 +357,13 @@ import sys
 from pathlib import Path
 from livejoin.errors import StateError
 from livejoin.spark.checkpoint_lock import lock_checkpoint
-try:
-    lock_checkpoint(Path(sys.argv[1]))
-    print("locked", flush=True)
-    sys.stdin.read()
-except StateError as error:
-    print(error)
+while True:
+    try:
+        lock_checkpoint(Path(sys.argv[1]))
+        print("locked", flush=True)
+    except StateError as error:
+        print(repr(str(error)), flush=True)
+    sys.stdin.readline()
 """
 
 
@@ -382,20 +383,21 @@ def test_one_query_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     assert first.isActive
     command = [sys.executable, "-c", LOCKS, str(checkpoint)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    outside = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, input="")
-    assert f"the query {first.id} in process {os.getpid()}" in outside.stdout
-    first.stop()
-    second = run("out")
-    assert second.isActive
-    second.stop()
-    (tmp_path / "foreign" / "v").mkdir(parents=True)
-    (tmp_path / "foreign" / "v" / "part-00000009.parquet").write_bytes(b"")
-    with pytest.raises(StateError, match="the files are of another run"):  # a start that fails leaves no lock
-        run("foreign")
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None
+        assert process.stdout is not None and process.stdin is not None
+        assert f"the query {first.id} in process {os.getpid()}" in process.stdout.readline()
+        first.stop()
+        second = run("out")
+        assert second.isActive
+        second.stop()
+        (tmp_path / "foreign" / "v").mkdir(parents=True)
+        (tmp_path / "foreign" / "v" / "part-00000009.parquet").write_bytes(b"")
+        with pytest.raises(StateError, match="the files are of another run"):  # a start that fails leaves no lock
+            run("foreign")
+        process.stdin.write("again\n")
+        process.stdin.flush()
         assert process.stdout.readline() == "locked\n"
         with pytest.raises(StateError, match=f"in process {process.pid}, which runs"):
             run("out")

@@ -116,7 +116,7 @@ def test_the_half_of_spark_that_is_beside_comes_home(spark: SparkSession, tmp_pa
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("more", [{}, {"mode": "distributed", "cells": 2}], ids=["embedded", "cells"])
+@pytest.mark.parametrize("more", [pytest.param({}, id="embedded"), IN_CELLS])
 def test_half_a_checkpoint_is_none(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
     """Spark's batch 0 would pass for the one that was done, with the rows of later ones in it."""
     feed(tmp_path / "in", "1.csv", "1\n")
@@ -211,8 +211,13 @@ check = true
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "path",
-    ["in/*.csv", "in/[x]*.csv", "in", "in/%1 #1.csv", "i?/%1*.csv"],
-    ids=["all", "odd", "folder", "file", "wild"],
+    [
+        pytest.param("in/*.csv", id="all"),
+        pytest.param("in/[x]*.csv", id="odd"),
+        pytest.param("in", id="folder", marks=pytest.mark.torture),
+        pytest.param("in/%1 #1.csv", id="file", marks=pytest.mark.torture),
+        pytest.param("i?/%1*.csv", id="wild"),
+    ],
 )
 def test_a_pipeline_in_a_folder_of_any_name(spark: SparkSession, tmp_path: Path, path: str) -> None:
     root = tmp_path / ODD

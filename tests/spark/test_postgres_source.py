@@ -25,6 +25,7 @@ from livejoin.spark.postgres import PostgresSink, read_postgres, table_sizes
 from livejoin.spark.postgres.slot import number, text
 from maintaining import maintain
 from postgres_server import PostgresServer
+from strategies import seeds
 
 pytestmark = pytest.mark.spark
 
@@ -111,7 +112,7 @@ def test_snapshot_first_then_every_change(writer: Any, run: Callable[..., None],
     run()
     held(writer, tmp_path / "out")
     draw = random.Random(3)
-    for _ in range(2):
+    for _ in seeds(1, 2):
         for _ in range(40):
             with writer.transaction():
                 for _ in range(draw.randrange(1, 4)):
@@ -154,16 +155,16 @@ def test_a_batch_holds_whole_transactions(
         trigger={"processingTime": "0 seconds"},
     )
     try:
-        for step in range(300):
+        for step in range(120):
             with writer.transaction():
                 writer.execute("UPDATE l SET v = v + 1")
                 writer.execute("UPDATE r SET v = v + 1")
-            if step % 50 == 49:
+            if step % 20 == 19:
                 query.processAllAvailable()
         query.processAllAvailable()  # Spark may have asked for the newest offset before the last transactions
     finally:
         query.stop()
-    assert sum_of(tmp_path / "out" / "v") == Counter([(300,)])
+    assert sum_of(tmp_path / "out" / "v") == Counter([(120,)])
     assert len(versions_of(tmp_path / "out" / "v")) >= 4, "there were several batches"
     assert not list((tmp_path / "out" / "differing").iterdir())
 

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import livejoin
+from strategies import IS_FUZZ
 
 TIMES = (
     *("2024-03-10 09:58:00", "2024-03-10 10:00:00", "2024-03-10 10:00:00", "2024-03-10 10:04:59.999999", None),
@@ -62,7 +63,7 @@ def test_windows_hold_what_they_hold_in_spark(spark: SparkSession, zone: str) ->
         rows.cache().createOrReplaceTempView("t")
         rows.count()
         spark.conf.set("spark.sql.session.timeZone", zone)
-        for number, sql in enumerate(QUERIES):
+        for number, sql in enumerate(QUERIES if zone == "UTC" or IS_FUZZ else QUERIES[::2]):
             if zone != "UTC" and ("CAST(" in sql or "30 days" in sql):
                 continue  # livejoin's times, and its days of sessions, are in UTC
             view = db.create_view(f"v{number}", sql)

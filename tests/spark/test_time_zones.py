@@ -47,7 +47,9 @@ INSTANT = dt.datetime(2026, 7, 1, 12, 0, tzinfo=dt.UTC)
 CLOCK = dt.datetime(2026, 7, 1, 8, 0)
 
 
-@pytest.fixture(params=["America/New_York", "UTC", "+05:30"])
+@pytest.fixture(
+    params=["America/New_York", *(pytest.param(zone, marks=pytest.mark.torture) for zone in ("UTC", "+05:30"))]
+)
 def zoned(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     spark.conf.set(SETTING, request.param)
     yield spark
@@ -251,7 +253,7 @@ check = true
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("format", ["csv", pytest.param("json", marks=pytest.mark.torture), "parquet"])
 def test_the_check_of_a_pipeline_with_times(spark: SparkSession, tmp_path: Path, format: str) -> None:
     one = "1 AS k, TIMESTAMP '2026-07-01 12:00:00' AS at, TIMESTAMP_NTZ '2026-07-01 08:00:00' AS clock"
     spark.sql(f"SELECT {one} UNION ALL SELECT 2, NULL, NULL").write.format(format).save(str(tmp_path / "in"))

@@ -105,7 +105,7 @@ def places(tmp_path: Path) -> dict[str, Any]:
     return {"path": tmp_path / "out", "checkpoint": tmp_path / "ckpt", "trigger": {"availableNow": True}}
 
 
-@pytest.mark.parametrize("way", ["withWatermark", "watermark="])
+@pytest.mark.parametrize("way", ["withWatermark", pytest.param("watermark=", marks=pytest.mark.torture)])
 def test_windows_are_told_once_over_restarts(
     spark: SparkSession, tmp_path: Path, places: dict[str, Any], way: str
 ) -> None:
@@ -135,6 +135,7 @@ def test_windows_are_told_once_over_restarts(
     assert read_view(spark, tmp_path / "ckpt", "closed").count() == source.told.total()
 
 
+@pytest.mark.torture  # without Spark tests/distributed does the same
 def test_cells_close_the_same_windows(spark: SparkSession, tmp_path: Path, places: dict[str, Any]) -> None:
     """Over a restart with another number of cells."""
     source = Stream(tmp_path / "in", 5)

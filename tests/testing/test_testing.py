@@ -14,7 +14,9 @@ from livejoin.errors import ChangeFormatError, SchemaError, UnknownNameError
 from livejoin.sql import read_models
 from livejoin.testing import check_view, expect, given
 from livejoin.testing.generated import _rows
+from strategies import IS_FUZZ
 
+EXAMPLES = 8 if IS_FUZZ else 4
 SCHEMA = """
     CREATE TABLE orders (
         id BIGINT PRIMARY KEY, customer STRING, amount DECIMAL(10, 2), day DATE, paid BOOLEAN DEFAULT false
@@ -119,7 +121,7 @@ def test_a_view_that_is_right_passes(against: str) -> None:
         CREATE TABLE orders (id BIGINT PRIMARY KEY, customer STRING, amount DECIMAL(4, 2), at TIMESTAMP);
         CREATE TABLE lines (id INT, x DOUBLE, b BOOLEAN, d DATE, y BINARY)
     """
-    check_view(sql, schema, examples=8, against=against)  # type: ignore[arg-type]
+    check_view(sql, schema, examples=EXAMPLES, against=against)  # type: ignore[arg-type]
 
 
 def test_tables_that_promise_things_are_kept_to_it() -> None:
@@ -129,7 +131,7 @@ def test_tables_that_promise_things_are_kept_to_it() -> None:
         CREATE TABLE w (a INT, c INT AS (a + 1)) TBLPROPERTIES ('livejoin.window_rows' = '5');
         CREATE VIEW v AS SELECT a, COUNT(*) AS n FROM log GROUP BY a
     """
-    check_view("SELECT v.n, s.b, w.c FROM v JOIN s ON v.a = s.a JOIN w ON w.a = v.a", schema, examples=8)
+    check_view("SELECT v.n, s.b, w.c FROM v JOIN s ON v.a = s.a JOIN w ON w.a = v.a", schema, examples=EXAMPLES)
 
 
 def test_a_view_that_is_wrong_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +153,7 @@ def test_a_query_that_fails_on_some_rows_is_found(against: str) -> None:
     sql, schema = "SELECT a / b AS x FROM t", "CREATE TABLE t (a INT, b INT{})"
     with pytest.raises(AssertionError, match=r"on some rows the query has no value.*division by zero"):
         check_view(sql, schema.format(""), against=against)  # type: ignore[arg-type]
-    check_view(sql, schema.format(" CHECK (b <> 0)"), examples=8)  # rows that it fails on do not come
+    check_view(sql, schema.format(" CHECK (b <> 0)"), examples=EXAMPLES)  # rows that it fails on do not come
 
 
 def test_hypothesis_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +238,7 @@ def test_views_of_a_folder_are_checked_over_one_another(tmp_path: Path) -> None:
     (tmp_path / "sums.sql").write_text("SELECT customer, SUM(amount) AS s FROM {{ ref('paid') }} GROUP BY customer")
     models = read_models(tmp_path)
     schema = SCHEMA.split(";", maxsplit=1)[0]
-    check_view(models["sums"], schema, views=models, examples=8)
+    check_view(models["sums"], schema, views=models, examples=EXAMPLES)
     with pytest.raises(UnknownNameError, match="no table 'paid'"):
         check_view(models["sums"], schema)
 
@@ -244,7 +246,7 @@ def test_views_of_a_folder_are_checked_over_one_another(tmp_path: Path) -> None:
 def test_a_view_that_reads_the_time_is_checked_while_it_moves() -> None:
     sql = "SELECT k, COUNT(*) AS n FROM t WHERE at > now() - INTERVAL '1' HOUR GROUP BY k"
     schema = "CREATE TABLE t (k INT, at TIMESTAMP)"
-    check_view(sql, schema, examples=25)
+    check_view(sql, schema, examples=3 * EXAMPLES)
     with pytest.raises(SchemaError, match="against='duckdb' has another now"):
         check_view(sql, schema, against="duckdb")
 
@@ -266,7 +268,7 @@ def test_rows_of_all_types_are_made_up() -> None:
             i INTERVAL DAY TO SECOND, y INTERVAL YEAR TO MONTH
         )
     """
-    check_view("SELECT k, a, s, m, v, i, y FROM t WHERE k > 0", schema, examples=20)
+    check_view("SELECT k, a, s, m, v, i, y FROM t WHERE k > 0", schema, examples=2 * EXAMPLES)
     made = []
     for kind in (
         "ARRAY<INT>",
