@@ -10,6 +10,7 @@ import pytest
 
 from livejoin import Database, ReadError
 from livejoin.errors import ExpressionError, UnknownNameError, UnsupportedQueryError
+from strategies import seeds
 
 PAIRS = "SELECT a.k AS k, a.v AS x, b.v AS y FROM t a JOIN t b ON a.k = b.k"
 
@@ -23,16 +24,17 @@ def pairs(rows: int = 900) -> Database:
 
 
 @pytest.mark.parametrize(
-    "aggregate", ["AVG(x)", "SUM(x * y)", "COUNT(y)", "COUNT_IF(x < y AND x > 40)", "AVG(x - 2.5)"]
+    "aggregate", ["AVG(x)", "SUM(x * y)", "COUNT(y)", "COUNT_IF(x < y AND x > 35)", "AVG(x - 2.5)"]
 )
 def test_intervals_have_the_true_value_as_often_as_they_say(aggregate: str) -> None:
     view = pairs().views["pairs"]
     with duckdb.connect() as connection:
         connection.register("pairs", view.to_arrow())
         ((truth,),) = connection.sql(f"SELECT {aggregate} FROM pairs").fetchall()
-    found = [view.estimate(aggregate, error=0.2, confidence=0.9, seed=seed) for seed in range(60)]
+    found = [view.estimate(aggregate, error=0.2, confidence=0.9, seed=seed) for seed in seeds(30, 60)]
     right = sum(one.low <= truth <= one.high for one in found if one.low is not None and one.high is not None)
-    assert right >= 46, "of 60 at 0.9 the chance of fewer than 46 is below 1 in 1,000"
+    least = {30: 21, 60: 46}[len(found)]
+    assert right >= least, "of 30 at 0.9 the chance of fewer than 21, of 60 of fewer than 46 is below 1 in 1,000"
     assert all(one.rows == 270_000 and 0 < one.draws <= 100_000 for one in found)
     assert view.estimate(aggregate, seed=3) == view.estimate(aggregate, seed=3)
 
