@@ -19,8 +19,8 @@ from torture.file_faults import open_files
 from torture.interrupts import NEVER, Life, cut_off, cuts, places, points
 from torture.one_commit import run
 
-CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "16"))
-COMMITS = int(os.environ.get("LIVEJOIN_TORTURE", "10"))
+CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "8"))
+COMMITS = int(os.environ.get("LIVEJOIN_TORTURE", "5"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 TWO = "SELECT A.src AS a, COUNT(*) AS n FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src"
@@ -187,7 +187,7 @@ def test_a_table_that_is_declared_anew_and_cut_off_promises_the_one_or_the_other
 
     total = cut_off(alter, MemoryError, NEVER).points
     where_it_is_decided = [total - 60 * place // max(1, CUTS // 40) for place in range(1, CUTS // 16)]
-    for at in [*places(total, CUTS // 40, SEED), *where_it_is_decided]:
+    for at in [*places(total, max(1, CUTS // 40), SEED), *where_it_is_decided]:
         before = db.tables["P"].static
         cut_off(alter, (KeyboardInterrupt, MemoryError)[at % 2], at)
         now = db.tables["P"].static
