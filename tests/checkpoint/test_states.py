@@ -88,7 +88,7 @@ def read(folder: Path, view: str, version: int | None = None) -> tuple[int, Coun
     return state.batch, Counter(tuple(row.values()) for batch in batches for row in batch.to_pylist())
 
 
-@pytest.mark.parametrize("seed", seeds(2, 4))
+@pytest.mark.parametrize("seed", seeds(1, 4))
 def test_rows_of_every_batch_that_is_kept(tmp_path: Path, seed: int) -> None:
     kept = Kept(tmp_path, seed, keep_versions=5)
     for _ in range(14):
@@ -133,7 +133,7 @@ def test_a_state_that_goes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.
 
 def test_readers_beside_a_query(tmp_path: Path) -> None:
     """A snapshot a batch: what readers need is not taken from them."""
-    kept = Kept(tmp_path, 3, keep_versions=20)
+    kept = Kept(tmp_path, 3, keep_versions=12)
     kept.batch()
     found, failed, ended = list[tuple[int, Counter[Any]]](), list[BaseException](), threading.Event()
 
@@ -146,7 +146,7 @@ def test_readers_beside_a_query(tmp_path: Path) -> None:
 
     reader = threading.Thread(target=follow)
     reader.start()
-    for _ in range(30):
+    for _ in range(18):
         kept.batch()
         kept.snapshot()
     ended.set()

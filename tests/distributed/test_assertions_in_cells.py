@@ -22,7 +22,7 @@ from livejoin.errors import ViolationError
 from strategies import EXAMPLES
 
 FIRST = int(os.environ.get("LIVEJOIN_SEED", "0"))
-LIVES = max(3, EXAMPLES // 20)
+LIVES = max(1, EXAMPLES // 20)
 CONDITIONS = {
     "few": "SELECT b FROM T GROUP BY b HAVING COUNT(*) > 3",
     "apart": "SELECT x.a, y.b FROM T x JOIN T y ON x.a = y.a WHERE x.b = 'p' AND y.b = 'q'",

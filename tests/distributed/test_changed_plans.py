@@ -221,7 +221,7 @@ def job(views: Mapping[str, str], tables: Mapping[str, tuple[str, dict[str, Any]
 
 
 FIRST = int(os.environ.get("LIVEJOIN_SEED", "0"))
-LIVES = max(2, EXAMPLES // 50)
+LIVES = max(1, EXAMPLES // 50)
 STARTS = 4
 
 
