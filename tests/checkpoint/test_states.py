@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from streams import Stream, job
@@ -18,6 +17,7 @@ from livejoin.checkpoint.engine import Engine
 from livejoin.checkpoint.log import Log
 from livejoin.checkpoint.states import NotKeptError, kept_state, rows_at
 from livejoin.errors import StateError
+from oracle import connect
 from strategies import seeds
 
 TABLES = {"T": "k BIGINT, name STRING", "S": "name STRING, size INT"}
@@ -71,7 +71,7 @@ class Kept:
         return (self.dice.randrange(4), name) if table == "T" else (name, self.dice.randrange(9))
 
     def _expected(self) -> dict[str, Counter[Any]]:
-        with duckdb.connect() as connection:
+        with connect() as connection:
             connection.execute("CREATE TABLE T (k BIGINT, name VARCHAR); CREATE TABLE S (name VARCHAR, size INT)")
             for table, rows in self.rows.items():
                 if rows:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -17,6 +16,7 @@ from livejoin import Database, ReadError, View
 from livejoin.database.lineage.causes import CausingChange
 from livejoin.database.lineage.found import Absence, Combination, DerivedRow, SourceRow
 from livejoin.errors import AbsentIndexError
+from oracle import connect
 from strategies import seeds
 
 TABLES = """
@@ -422,7 +422,7 @@ class TestCauses:
 
 def counted(before: Mapping[str, pa.Table], chosen: Sequence[CausingChange], state: str | None) -> list[Any]:
     """The group of a state over the rows before with some changes, by DuckDB."""
-    with duckdb.connect() as connection:
+    with connect() as connection:
         for name, rows in before.items():
             more = [dict(one.row) for one in chosen if one.table == name]
             connection.register(name, pa.concat_tables([rows, pa.Table.from_pylist(more, rows.schema)]))

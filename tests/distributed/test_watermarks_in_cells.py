@@ -181,7 +181,7 @@ def test_cells_leave_out_and_close_what_one_process_does(tmp_path: Path, key: st
     views = VIEWS if IS_FUZZ or key == "no key" else {name: VIEWS[name] for name in some}
     both, clock, left_out = Both(tmp_path, KEYS[key], late, dice, views), 20, 0
     policy = None if late == "skip" else Policy(on_bad_rows="dead_letter")
-    for cells in (3, 3, 1, 4) if IS_FUZZ else (3, 3, 4):
+    for cells in (3, 3, 1, 4) if IS_FUZZ else (3, 4):
         both.start(cells)
         for _ in range(6 if IS_FUZZ else 3):
             clock += dice.choice([0, 1, 2, 4, 15, 15])
