@@ -44,7 +44,7 @@ def test_a_storm_loses_and_doubles_no_batch(seed: int) -> None:
 
 
 @_ENDS
-@pytest.mark.parametrize("scheme", ["s3", "gs"])
+@pytest.mark.parametrize("scheme", [pytest.param("s3", marks=pytest.mark.torture), "gs"])  # CI: test_store_faults
 def test_a_storm_on_the_way_to_a_store(scheme: str) -> None:
     pytest.importorskip("obstore", reason="pip install 'livejoin[cloud]'")
     with behind_proxies(scheme) as sight:

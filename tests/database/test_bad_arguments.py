@@ -33,8 +33,9 @@ class Keyless(UserDict[str, Any]):
         raise LookupError(key)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def guarded() -> Guarded:
+    """One for all tests, as none changes it."""
     return Guarded()
 
 

@@ -15,8 +15,9 @@ from livejoin import errors
 from scenario import Change
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def guarded() -> Guarded:
+    """One for all tests, as none changes it."""
     return Guarded()
 
 
@@ -150,7 +151,8 @@ def test_an_unknown_way_to_treat_conflicts(guarded: Guarded) -> None:
     guarded.unchanged()
 
 
-def test_ignored_conflicts_are_counted(guarded: Guarded) -> None:
+def test_ignored_conflicts_are_counted() -> None:
+    guarded = Guarded()
     data = {
         "G": [
             {"src": 7, "dst": 7, "_change_type": "delete"},

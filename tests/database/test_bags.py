@@ -121,7 +121,7 @@ def test_a_bag_with_another_predicate_or_other_columns_is_another_one() -> None:
     assert len(bags(db)) == 3
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.torture), 2])
 def test_every_view_through_its_life(threads: int) -> None:
     """All views over bags together, filled later, saved and loaded, changed, dropped one after the other."""
     harness = harness_of([*ALL], threads)
@@ -150,7 +150,7 @@ def test_a_bag_stays_as_long_as_a_view_reads_it() -> None:
     harness.apply(changed_back)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.torture), 2])
 def test_a_commit_that_fails_above_a_bag_is_undone_in_it(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     harness = harness_of([*ALL], threads)
     filled(harness)

@@ -20,6 +20,7 @@ from livejoin.kernels.relation import settling, stage_commit
 from livejoin.state import table as table_module
 from livejoin.state.arena import Arena
 from oracle import multiset, signed_multiset
+from strategies import IS_FUZZ
 
 Changes = dict[str, list[dict[str, Any]]]
 
@@ -118,7 +119,7 @@ def test_memory_runs_out_wherever_an_arena_grows(monkeypatch: pytest.MonkeyPatch
         patched.setattr(Arena, "grow", counting)
         db.apply(changes())
     assert counting.calls > 20
-    for at in {1, counting.calls, *range(2, counting.calls, counting.calls // 9)}:
+    for at in {1, counting.calls, *range(2, counting.calls, counting.calls // (9 if IS_FUZZ else 4))}:
         db = database()
         with monkeypatch.context() as patched:
             patched.setattr(Arena, "grow", Fuse(grow_by_little, at, error))

@@ -13,8 +13,9 @@ from livejoin import errors
 from oracle import multiset
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def guarded() -> Guarded:
+    """One for all tests, as none changes it."""
     return Guarded()
 
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import duckdb
 import ibis
 import pyarrow as pa
 import pytest
@@ -19,6 +18,7 @@ from ibis.backends.sql.compilers import DuckDBCompiler
 
 import livejoin
 from livejoin.errors import SchemaError, UnknownNameError, UnsupportedQueryError
+from oracle import connect
 
 SCHEMA = """
     CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT, amount BIGINT, day DATE, at TIMESTAMP_NTZ,
@@ -154,7 +154,7 @@ def test_a_view_is_what_duckdb_answers_to_the_expression(
     view = db.create_view("v", expression)
     asked = DuckDBCompiler().to_sqlglot(expression.as_table()).sql(dialect="duckdb")
     total: Counter[tuple[Any, ...]] = rows(view.to_arrow())
-    with duckdb.connect() as other:
+    with connect() as other:
         for batch, there in histories:
             delta = db.apply(batch)["v"]
             for table, content in there.items():

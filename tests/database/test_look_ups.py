@@ -18,7 +18,7 @@ from livejoin.errors import ReadError, SchemaError, UnsupportedQueryError
 from livejoin.search.algorithm import Algorithm
 from look_ups import check_look_ups
 
-ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "4"))
+ROUNDS = int(os.environ.get("LIVEJOIN_FUZZ", "3"))
 TABLES = """
     CREATE TABLE c (id BIGINT PRIMARY KEY, name STRING, town STRING, code INT NOT NULL UNIQUE);
     CREATE TABLE o (id BIGINT PRIMARY KEY, cid BIGINT, amount DECIMAL(8, 2), f DOUBLE);

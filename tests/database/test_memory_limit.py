@@ -274,7 +274,7 @@ def test_what_is_dropped_counts_no_more() -> None:
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_load_has_a_limit_of_its_own(tmp_path: Path, trusted: bool) -> None:
     db = database(None, HOP2)
-    db.apply("G", numbers(0, 20_000))
+    db.apply("G", numbers(0, 12_000))
     stats = db.stats()
     assert stats["memory_limit"] is None
     assert stats["memory_bytes"] == stats["table_bytes"] + stats["dictionary_bytes"] + stats["capacity_bytes"]
@@ -285,7 +285,7 @@ def test_a_load_has_a_limit_of_its_own(tmp_path: Path, trusted: bool) -> None:
     assert loaded.stats()["memory_limit"] == 40 * MB
     assert loaded.views["v"].count() == db.views["v"].count()
     with pytest.raises(CapacityError):
-        loaded.apply("G", numbers(20_000, 2_000_000))
+        loaded.apply("G", numbers(12_000, 1_000_000))
     loaded._check()
 
 

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 import livejoin
+from livejoin.database.durable import fold_process
+from livejoin.database.durable.places import FolderPlace, remove_before
 from livejoin.database.transactions.requests import MOST_CLIENTS, MOST_NUMBERS, Answer, Numbered, Requests
 from livejoin.errors import ChangeError, ChangeFormatError, DuplicateKeyError, ReadError, SqlError
+from livejoin.state.files import Folder
 
 _SQL = """
     CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT);
@@ -115,10 +118,9 @@ def test_requests_stay_in_the_folder(tmp_path: Path, folds: bool) -> None:
         assert log is not None
         if folds:
             log._begin_segment()
-            folding = log.on_segment.__self__  # type: ignore[attr-defined]
-            folding.least_bytes = 0
-            folding.begin_if_due()
-            assert folding.look(60)
+            fold_process.fold(FolderPlace(tmp_path / "db"), log.segment)  # what the process beside does, and then:
+            with Folder.at(tmp_path / "db" / "log") as folder:
+                remove_before(folder, log.segment)
             assert (tmp_path / "db" / "snapshots" / "CURRENT").exists()
     with livejoin.open(tmp_path / "db") as db:
         again = db.apply("t", [(1, 10), (2, 10)], request=("till", 7))

@@ -18,9 +18,10 @@ from livejoin.sql import parse_columns
 from livejoin.state.table import BaseTable
 from oracle import Oracle, assert_same_rows, difference, multiset, signed_multiset
 from scenario import Change, ColumnSpec, ColumnType, TableSpec, arrow_rows
+from strategies import IS_FUZZ
 
 SEED = 20261122
-COMMITS = 12
+COMMITS = 12 if IS_FUZZ else 6
 BIGINT = ColumnType("BIGINT", pa.int64(), "integer", (None, -(1 << 40), -3, 0, 1, 2, 7), ("1", "7"))
 TEXT = ColumnType("STRING", pa.string(), "text", (None, "", "a", "b", "ab"), ("'a'",))
 MONEY = ColumnType(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from livejoin.plan.operators import BagOperator
 from random_relational import CLASSES
 from random_scenarios import random_scenarios
 from scenario import Scenario
-from strategies import EXAMPLES, FUZZ
+from strategies import EXAMPLES, FUZZ, IS_FUZZ
 
 THREADS = (1, 2, 4)
 SOME = settings(FUZZ, max_examples=max(1, EXAMPLES // 20))
@@ -111,11 +111,11 @@ QUERIES = {
 }
 
 
-def graph(threads: int, algorithm: str = "auto") -> livejoin.Database:
+def graph(threads: int, algorithm: str = "auto", views: Iterable[str] = QUERIES) -> livejoin.Database:
     database = livejoin.Database(threads=threads)
     database.create_table("G", "src BIGINT, dst BIGINT", window_rows=150)
-    for name, sql in QUERIES.items():
-        database.create_view(name, sql, algorithm=algorithm)
+    for name in views:
+        database.create_view(name, QUERIES[name], algorithm=algorithm)
     return database
 
 
@@ -132,20 +132,21 @@ def rows(table: Any) -> Counter[tuple[object, ...]]:
 @pytest.mark.parametrize("algorithm", ["crown", "dyn", "change-propagation"])
 def test_all_algorithms_agree_with_one_thread(algorithm: str) -> None:
     """The same deltas, change for change and by commit, and the same results; windows move rows between cells."""
-    databases = [graph(threads, algorithm) for threads in THREADS]
-    for seed in range(4):
+    views = QUERIES if IS_FUZZ or algorithm == "crown" else ("path", "ends", "sums", "triangle")
+    databases = [graph(threads, algorithm, views) for threads in (THREADS if IS_FUZZ else (1, 4))]
+    for seed in range(4 if IS_FUZZ else 3):
         if seed % 2:
-            data = [{"src": a, "dst": b, "_seq": i} for i, (a, b) in enumerate(edges(seed, 60))]
+            data = [{"src": a, "dst": b, "_seq": i} for i, (a, b) in enumerate(edges(seed, 60 if IS_FUZZ else 30))]
             commits = [database.replay({"G": data}) for database in databases]
         else:
             commits = [database.apply("G", edges(seed, 100)) for database in databases]
-        for name in QUERIES:
+        for name in views:
             deltas = [rows(commit[name]) for commit in commits]
-            assert deltas[0] == deltas[1] == deltas[2], name
-            versions = commits[2][name]["_commit_version"].to_pylist()
+            assert all(one == deltas[0] for one in deltas[1:]), name
+            versions = commits[-1][name]["_commit_version"].to_pylist()
             assert versions == sorted(versions)
             results = [rows(database.views[name].to_arrow()) for database in databases]
-            assert results[0] == results[1] == results[2], name
+            assert all(one == results[0] for one in results[1:]), name
             assert len({database.views[name].count() for database in databases}) == 1
         for database in databases:
             database._check()

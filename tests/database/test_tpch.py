@@ -49,7 +49,7 @@ def test_the_texts_are_all_there() -> None:
     assert list(QUERIES) == [f"q{number:02}" for number in range(1, 23)]
 
 
-@pytest.mark.parametrize("nullable", [False, True])
+@pytest.mark.parametrize("nullable", [pytest.param(False, marks=pytest.mark.torture), True])
 def test_incremental_equals_recomputed(nullable: bool) -> None:
     """Tables that are emptied and filled again, rows that move between groups, references to what is not there."""
     tables, db, connection = Tables(random.Random(FIRST), nullable), _database(nullable), connect()

@@ -13,6 +13,7 @@ import livejoin
 from livejoin.schema import Table
 from oracle import assert_same_rows, multiset, signed_multiset, without_zeros
 from spread_cells import spread
+from strategies import IS_FUZZ
 
 Row = tuple[Any, ...]
 SCHEMA = "CREATE TABLE T (id INT PRIMARY KEY, k STRING, ts INT); CREATE TABLE Q (k STRING, ts INT, p INT)"
@@ -33,7 +34,7 @@ def arrow(table: Table, changes: list[tuple[Row, str]]) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("cells", [1, 2, 5])
+@pytest.mark.parametrize("cells", [1, 2, 5] if IS_FUZZ else [5])
 def test_as_of_joins(cells: int) -> None:
     whole, draw = livejoin.Database(), random.Random(cells)
     whole.execute(SCHEMA)

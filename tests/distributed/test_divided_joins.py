@@ -7,7 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -16,7 +15,7 @@ from livejoin.errors import CapacityError
 from livejoin.plan.dispatch import Dispatch, choose, sampled
 from livejoin.plan.stages import Everywhere, outline, stages
 from livejoin.query import ConjunctiveQuery
-from oracle import signed_multiset, without_zeros
+from oracle import connect, signed_multiset, without_zeros
 from scenario import Row
 from spread_cells import Spread
 from strategies import IS_FUZZ
@@ -86,7 +85,7 @@ class Orders:
             for delta in deltas:
                 self.told[view].update(signed_multiset(delta))
         self.spread.check()
-        with duckdb.connect() as connection:
+        with connect() as connection:
             orders = [row for _, row in self.orders.values() if row is not None]
             for name, rows in (("O", orders), ("C", list(self.customers.values())), ("T", self.rates)):
                 connection.register(name, _table(name, [(*row, "insert") for row in rows]))

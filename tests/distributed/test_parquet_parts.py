@@ -188,7 +188,7 @@ def test_small_parts_are_one_file_with_or_without_large_ones(job: Job, monkeypat
 
 
 @pytest.mark.usefixtures("large")
-@pytest.mark.parametrize("written", [0, 1, 2, 4])
+@pytest.mark.parametrize("written", [0, 1, pytest.param(2, marks=pytest.mark.torture), 4])
 def test_a_delivery_that_was_cut_off_ends_as_if_it_was_not(
     job: Job, written: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

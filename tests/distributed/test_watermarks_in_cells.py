@@ -177,11 +177,13 @@ def word_of(time: dt.datetime) -> int:
 def test_cells_leave_out_and_close_what_one_process_does(tmp_path: Path, key: str, late: str) -> None:
     """Batches of a few rows, so that most cells hear of the time alone; drivers with other numbers of cells."""
     dice = Random(f"{key} {late}")
-    both, clock, left_out = Both(tmp_path, KEYS[key], late, dice, VIEWS), 20, 0
+    some = ("closed", "pairs", "mark")  # a key is seen in what comes and goes, whatever views do with it
+    views = VIEWS if IS_FUZZ or key == "no key" else {name: VIEWS[name] for name in some}
+    both, clock, left_out = Both(tmp_path, KEYS[key], late, dice, views), 20, 0
     policy = None if late == "skip" else Policy(on_bad_rows="dead_letter")
-    for cells in (3, 3, 1, 4):
+    for cells in (3, 3, 1, 4) if IS_FUZZ else (3, 4):
         both.start(cells)
-        for _ in range(6 if IS_FUZZ else 4):
+        for _ in range(6 if IS_FUZZ else 3):
             clock += dice.choice([0, 1, 2, 4, 15, 15])
             if changes := both.batch(clock):
                 done = both.apply(changes, policy)

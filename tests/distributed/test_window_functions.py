@@ -31,7 +31,7 @@ def arrow(table: Table, changes: list[tuple[Row, str]]) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("cells", [1, 2, 5] if IS_FUZZ else [5])
+@pytest.mark.parametrize("cells", [1, 2, 5] if IS_FUZZ else [2])
 def test_window_functions(cells: int) -> None:
     bound, draw = livejoin.Database(), random.Random(cells)
     for statement in SCHEMA.strip().splitlines():
@@ -42,7 +42,7 @@ def test_window_functions(cells: int) -> None:
     spread_views = spread(bound, cells)
     rows: dict[str, list[Row]] = {name: [] for name in VALUES}
     told: dict[str, Counter[Row]] = {f"v{number}": Counter() for number in texts}
-    for _ in range(8 if IS_FUZZ else 6):
+    for _ in range(8 if IS_FUZZ else 4):
         data = {name: arrow(bound.tables[name], listed) for name, listed in changed(rows, draw).items()}
         for view, deltas in spread_views.apply(data).items():
             for delta in deltas:

@@ -21,6 +21,7 @@ from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.plan.stages import Cube
 from oracle import signed_multiset, without_zeros
 from scenario import Row
+from strategies import IS_FUZZ
 
 VIEWS = {
     "pairs": "SELECT x.k AS k, x.n AS a, y.n AS b FROM E x JOIN E y ON x.k = y.k AND x.n < y.n",
@@ -145,7 +146,7 @@ def test_rows_leave_all_cells_as_they_leave_one_engine(tmp_path: Path, kind: str
     both, clock, ignored = Both(tmp_path, kind, views, dice), 20, 0
     for cells in (3, 1, 5):
         both.start(cells)
-        for _ in range(7):
+        for _ in range(7 if IS_FUZZ else 3):
             clock += dice.choice([0, 0, 1, 2, 4, 30])
             if changes := both.batch(clock):
                 ignored += sum(both.apply(changes).ignored.values())

@@ -26,6 +26,7 @@ from livejoin.kernels.memory.layout import (
 )
 from livejoin.state.arena import Arena
 from oracle import multiset
+from strategies import seeds
 from test_naive import random_tree
 
 HOLDER = ARENA_HEADER  # a word of the header that stands for a block's owner
@@ -53,7 +54,7 @@ def assert_all_accounted(arena: Arena, taken: list[tuple[int, int]], first: int)
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2, 6))
 def test_blocks_never_overlap(seed: int) -> None:
     rng = random.Random(seed)
     first = ARENA_HEADER + 1
@@ -199,7 +200,7 @@ def compare(seed: int, steps: int, domain: int, step: int, capacity: int | None)
     return grow.growths
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(9, 30))
 def test_every_allocation_runs_out_of_space(seed: int) -> None:
     """The arena grows by a word at a time or by a few: records, entries, blocks and slots all fail on the way."""
     step = (1, 2, 5)[seed % 3]

@@ -73,7 +73,7 @@ SMALL: dict[SqlType, list[Any]] = EXTREMES | {
 SMALL |= {kind: [Decimal(number) for number in (-3, 0, 1, 5)] for kind in EXTREMES if kind.kind == "decimal"}
 IS_LONG = bool(os.environ.get("LIVEJOIN_FUZZ"))
 ROWS = 200 if IS_LONG else 40
-MOST_OF_A_FUNCTION = 10_000 if IS_LONG else 40
+MOST_OF_A_FUNCTION = 10_000 if IS_LONG else 12
 BATCH = 100
 
 

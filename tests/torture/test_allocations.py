@@ -9,7 +9,7 @@ import pytest
 
 from torture.allocations import KINDS, run
 
-CASES = int(os.environ.get("LIVEJOIN_TORTURE", "2"))
+CASES = int(os.environ.get("LIVEJOIN_TORTURE", "1"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 

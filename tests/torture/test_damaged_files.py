@@ -43,7 +43,7 @@ def test_damaged_snapshots(
 ) -> None:
     views, snapshots = saved
     outcomes: Counter[str] = Counter()
-    for case in range(CASES or 12):
+    for case in range(CASES or 8):
         rng = random.Random(SEED + case)
         damage = change(rng.choice(snapshots), rng)
         try:
@@ -72,7 +72,7 @@ def test_every_operation_of_a_save_fails_once(tmp_path: Path) -> None:
     steps = file_faults.calls(lambda: new.save(tmp_path / "count"))
     cases = [(at, kind) for at in range(steps) for kind in file_faults.KINDS]
     outcomes: Counter[str] = Counter()
-    for number, (at, kind) in enumerate(cases if CASES else random.Random(SEED).sample(cases, 60)):
+    for number, (at, kind) in enumerate(cases if CASES else random.Random(SEED).sample(cases, 25)):
         try:
             outcomes[file_faults.check_save(old, new, tmp_path / str(number), at, kind)] += 1
         except BaseException as error:
@@ -92,7 +92,7 @@ def test_every_operation_of_a_load_fails_once(tmp_path: Path) -> None:
     steps = file_faults.calls(lambda: livejoin.Database.load(tmp_path, trusted=True))
     cases = [(at, kind) for at in range(steps) for kind in file_faults.KINDS]
     outcomes: Counter[str] = Counter()
-    for at, kind in cases if CASES else random.Random(SEED).sample(cases, 60):
+    for at, kind in cases if CASES else random.Random(SEED).sample(cases, 25):
         try:
             outcomes[file_faults.check_read(views, tmp_path, at, kind)] += 1
         except BaseException as error:
@@ -130,7 +130,9 @@ def test_every_operation_of_a_spill_fails_once(threads: int, tmp_path: Path) -> 
     cases = [(at, kind) for at in range(steps) for kind in file_faults.KINDS]
     outcomes: Counter[str] = Counter()
     rng = random.Random(SEED)
-    few = [(rng.randrange(steps), kind) for kind in rng.sample(file_faults.KINDS, 2)]
+    # One that is only slower, and one in the first writes, so that the commit is refused.
+    wrong = [kind for kind in file_faults.KINDS if kind[0] != "short"]
+    few = [(rng.randrange(steps), ("short", 0)), (rng.randrange(steps // 3), rng.choice(wrong))]
     for at, kind in cases if CASES else few:
         try:
             outcomes[file_faults.check_spill(db, changes, tmp_path, at, kind)] += 1

@@ -21,7 +21,7 @@ def test_a_durable_commit_that_is_cut_off_is_there_or_not(tmp_path: Path, error:
     """At whatever point: memory and disk agree on whether it stands, and its subscribers hear of it once."""
     life = Life(SEED, folder=tmp_path / "db")
     outcomes: Counter[str] = Counter()
-    for at, decided in cuts(life, 3 * CASES, SEED):
+    for at, decided in cuts(life, 2 * CASES, SEED):
         stands, cut = life.cut(error, at, again=at % 3 == 0, decided=decided)
         outcomes["stands" if stands else "does not"] += bool(cut.where)
         try:

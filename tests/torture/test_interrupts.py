@@ -19,8 +19,8 @@ from torture.file_faults import open_files
 from torture.interrupts import NEVER, Life, cut_off, cuts, places, points
 from torture.one_commit import run
 
-CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "16"))
-COMMITS = int(os.environ.get("LIVEJOIN_TORTURE", "10"))
+CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "8"))
+COMMITS = int(os.environ.get("LIVEJOIN_TORTURE", "5"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 TWO = "SELECT A.src AS a, COUNT(*) AS n FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src"
@@ -85,7 +85,7 @@ def test_a_commit_that_spills_and_is_cut_off_leaves_no_file(tmp_path: Path) -> N
     total = points(life)
     life.let_go()
     spilled = 0
-    for at in places(total, CUTS // 8, SEED):
+    for at in places(total, max(2, CUTS // 8), SEED):
         stands, cut = life.cut((KeyboardInterrupt, MemoryError)[at % 2], at, again=at % 3 == 0)
         try:
             life.check()
@@ -95,7 +95,7 @@ def test_a_commit_that_spills_and_is_cut_off_leaves_no_file(tmp_path: Path) -> N
             wrong.add_note(f"cut at point {at} of about {total}, in {cut.where}; the commit stands: {stands}")
             raise
         spilled += life.commit()
-    print(f"commits that spill: {CUTS // 8} cuts of {total} points")
+    print(f"commits that spill: {max(2, CUTS // 8)} cuts of {total} points")
     assert spilled
 
 
@@ -187,7 +187,7 @@ def test_a_table_that_is_declared_anew_and_cut_off_promises_the_one_or_the_other
 
     total = cut_off(alter, MemoryError, NEVER).points
     where_it_is_decided = [total - 60 * place // max(1, CUTS // 40) for place in range(1, CUTS // 16)]
-    for at in [*places(total, CUTS // 40, SEED), *where_it_is_decided]:
+    for at in [*places(total, max(1, CUTS // 40), SEED), *where_it_is_decided]:
         before = db.tables["P"].static
         cut_off(alter, (KeyboardInterrupt, MemoryError)[at % 2], at)
         now = db.tables["P"].static

@@ -14,7 +14,7 @@ SEED = int(os.environ.get("LIVEJOIN_SEED", "5"))
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_snapshots_are_the_truth_and_followers_end_at_the_view(kept: bool, tmp_path: Path) -> None:
-    print(main(2.0, SEED, tmp_path / "kept" if kept else None))
+    print(main(1.0, SEED, tmp_path / "kept" if kept else None))
 
 
 @pytest.mark.torture

@@ -66,7 +66,7 @@ def transaction(random: Random) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.torture), 2])
 def test_verdicts_are_those_of_duckdb(threads: int) -> None:
     random = Random(f"{os.environ.get('LIVEJOIN_SEED', '7')} {threads}")
     db, duck = Database(threads=threads), duckdb.connect()
