@@ -47,7 +47,7 @@ CHANGES = st.fixed_dictionaries(
 STOPS = st.sampled_from(["never", "taken", "applied", "done"])
 
 
-@settings(FUZZ, max_examples=max(1, EXAMPLES // 4))
+@settings(FUZZ, max_examples=max(2, EXAMPLES // 4))
 @given(st.lists(st.tuples(CHANGES, STOPS, st.booleans()), max_size=8))
 def test_stops_at_any_step(tmp_path_factory: pytest.TempPathFactory, batches: list[Any]) -> None:
     """What is lost is nothing: an engine that runs through and one that is stopped tell the same."""

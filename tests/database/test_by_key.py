@@ -19,7 +19,7 @@ from random_relational import relational_queries
 from scenario import TableSpec
 from strategies import EXAMPLES, FUZZ, tables
 
-FEWER = settings(FUZZ, max_examples=max(1, EXAMPLES // 2))
+FEWER = settings(FUZZ, max_examples=max(2, EXAMPLES // 2))
 
 
 def keyed(draw: st.DrawFn) -> tuple[TableSpec, ...]:

@@ -142,7 +142,7 @@ def declared(db: livejoin.Database, by_sequence: bool) -> None:
     db.create_view("v", f"SELECT {', '.join(COLUMNS)} FROM t")
 
 
-@settings(FUZZ, max_examples=max(1, FUZZ.max_examples))
+@settings(FUZZ, max_examples=max(2, FUZZ.max_examples))
 @given(data=st.data(), by_sequence=st.booleans())
 def test_against_a_dictionary(data: st.DataObject, by_sequence: bool) -> None:
     """In every form, and in a folder that is opened again, whose log has whole rows."""
@@ -169,7 +169,7 @@ def test_against_a_dictionary(data: st.DataObject, by_sequence: bool) -> None:
                 assert counted(again.views["v"].to_arrow()) == model.counted()
 
 
-@settings(FUZZ, max_examples=max(1, FUZZ.max_examples // 2))
+@settings(FUZZ, max_examples=max(2, FUZZ.max_examples // 2))
 @given(data=st.data(), by_sequence=st.booleans())
 def test_one_by_one_in_pieces(data: st.DataObject, by_sequence: bool) -> None:
     """A replay change by change leaves what the changes leave one by one, whatever its pieces."""

@@ -1,8 +1,8 @@
 """Hypothesis strategies: random tables, rows, commits and scenarios (the queries are in `random_queries.py`).
 
 Value domains are tiny so that joins hit, and hold the edges of each type. `FUZZ` is the settings of every property
-test: 3 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says. `seeds` does the same for other random
-cases.
+test: 3 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says. The first one is the simplest that there
+is, as no rows at all, so a test takes two at least. `seeds` does the same for other random cases.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from random_relational import CLASSES, relational_queries
 from scenario import Change, Scenario
 from strategies import EXAMPLES, FUZZ, scenarios
 
-FEW = settings(FUZZ, max_examples=max(1, EXAMPLES // 100))  # of which each is run seven times
+FEW = settings(FUZZ, max_examples=max(2, EXAMPLES // 100))  # of which each is run seven times
 Step = Callable[[Harness, list[Change]], None]
 
 
