@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,8 +21,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from livejoin.aside import Later
 from livejoin.errors import SchemaError, StateError, StorageError
-from livejoin.spark.distributed.manifest_source import ManifestReader, bounds_of, types_of_view
 from livejoin.spark.limited_streams import ReadLimit, SupportsTriggerAvailableNow
 from livejoin.spark.paths import output_place
 from livejoin.spark.sinks.output_files import names_in, readable
@@ -29,6 +30,11 @@ from livejoin.spark.sinks.part_names import missing_parts, parts_in
 from livejoin.spark.sinks.ranges import range_of, ranges_in
 from livejoin.spark.sinks.retention import removed_up_to
 from livejoin.state.store_folder import Place, place_of
+
+if TYPE_CHECKING:
+    from livejoin.spark.distributed import manifest_source
+else:  # for deltas of cells alone: it takes Spark's workers two seconds
+    manifest_source = Later("livejoin.spark.distributed.manifest_source")
 
 FORMAT = "livejoin"
 _ROWS = 1 << 16
@@ -75,7 +81,7 @@ def read_deltas(
     if view is None:
         return reader.schema(_types(path)).options(since=first).load(str(path))
     options = {"view": view, "since": first}
-    return reader.schema(types_of_view(path, view)).options(**options).load(str(path))
+    return reader.schema(manifest_source.types_of_view(path, view)).options(**options).load(str(path))
 
 
 @dataclass(frozen=True)
@@ -127,13 +133,13 @@ class WrittenDeltas(DataSource):
 
     def schema(self) -> StructType:
         path, view = place_of(self.options["path"]), self.options.get("view")
-        return _types(path) if view is None else types_of_view(path, view)
+        return _types(path) if view is None else manifest_source.types_of_view(path, view)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         path, view = place_of(self.options["path"]), self.options.get("view")
         if view is None:
             return WrittenDeltasReader(path, int(self.options.get("since", "0")))
-        return ManifestReader(path, view, int(self.options.get("since", "0")), schema)
+        return manifest_source.ManifestReader(path, view, int(self.options.get("since", "0")), schema)
 
 
 class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -217,7 +223,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def _check_there(path: Place, view: str | None, since: int) -> None:
     """Refuse a batch to begin with that is not kept any more, or not there yet."""
     if view is not None:
-        newest, oldest = bounds_of(path / "livejoin")
+        newest, oldest = manifest_source.bounds_of(path / "livejoin")
     else:
         newest, oldest = _newest(path), removed_up_to(path) + 1
     if since > newest + 1:

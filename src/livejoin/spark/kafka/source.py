@@ -112,14 +112,14 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
                 raise StateError(msg)
             consumer.assign([place])
-            yield from self._messages(consumer, number, end)
+            yield from self._messages(consumer, number, start, end)
 
-    def _messages(self, consumer: Consumer, number: int, end: int) -> Iterator[pa.RecordBatch]:
+    def _messages(self, consumer: Consumer, number: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
         taken: list[tuple[Any, ...]] = []
-        heard = time.monotonic()
+        heard, at = time.monotonic(), start
         done = False
         while not done:
-            found = consumer.consume(_PIECE, timeout=1.0)
+            found = consumer.consume(min(_PIECE, end - at), timeout=1.0)  # which waits until it has so many
             for message in found:
                 error, offset = message.error(), message.offset()
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
@@ -129,6 +129,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     kind, at = message.timestamp()
                     stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else at * 1000
                     taken.append((message.key(), message.value(), number, offset, stamp))
+                    at = offset + 1
                 # What is left out behind the last message, as marks of transactions are, ends with the partition.
                 done = done or offset >= (end - 1 if error is None else end)
             heard = time.monotonic() if found else heard
