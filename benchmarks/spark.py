@@ -224,7 +224,7 @@ def _median(progress: Sequence[Any]) -> float:
 
 def restart(place: Path, rows: int) -> Figure:
     """How long the engine of a checkpoint takes to be there again, without Spark."""
-    from livejoin.checkpoint.engine import read_checkpoint  # noqa: PLC0415 - after --help
+    from livejoin.checkpoint import read_checkpoint  # noqa: PLC0415 - after --help
 
     read_checkpoint(place / "checkpoint")
     began = time.perf_counter()

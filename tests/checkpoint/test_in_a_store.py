@@ -18,8 +18,7 @@ from stored_streams import TABLES, VIEWS, batches, expected, hurry, place, storm
 from streams import Stream, job
 
 from faulty_proxy import FAULTS
-from livejoin.checkpoint import pace
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import pace, read_checkpoint
 from livejoin.checkpoint.states import kept_state, rows_at
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.state import store_folder

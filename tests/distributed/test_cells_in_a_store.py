@@ -29,7 +29,7 @@ from stored_cells import (
 )
 
 from faulty_proxy import FAULTS
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.distributed import Manifest, Task, cells, parts
 from livejoin.distributed.manifest import Manifests, batches_in
 from livejoin.distributed.states import parts_of

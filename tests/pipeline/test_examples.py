@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 pytest.importorskip("livejoin.spark.limited_streams", reason="takes PySpark 4.2", exc_type=ImportError)
 
 from kafka_cluster import Cluster
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import PipelineError
 from livejoin.pipeline import clear, load, run
 from postgres_server import PostgresServer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.cli.main import OK, main
 from livejoin.errors import PipelineError, StateError
 from livejoin.pipeline import check, load, run

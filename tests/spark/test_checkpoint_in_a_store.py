@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 from folder_objects import FolderObjects, store_in
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.checkpoint.log import Log
 from livejoin.cli.run import run_pipeline
 from livejoin.errors import LivejoinError, PipelineError, StateError, StorageError

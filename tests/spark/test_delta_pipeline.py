@@ -13,7 +13,7 @@ from deltas import sum_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import DuplicateKeyError, PipelineError, SchemaError, StateError
 from livejoin.pipeline import load
 from livejoin.pipeline.check import check

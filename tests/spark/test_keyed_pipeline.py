@@ -10,7 +10,7 @@ import pytest
 from deltas import sum_of
 from pyspark.sql import SparkSession
 
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.pipeline import load
 from livejoin.pipeline.check import check
 from livejoin.pipeline.run import run

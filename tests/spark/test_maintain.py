@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.database import Database
 from livejoin.errors import PipelineError, SchemaError, StateError, UnknownNameError, UnsupportedQueryError
 from livejoin.spark import BatchReport

@@ -14,7 +14,7 @@ import pytest
 from deltas import sum_of
 from pyspark.sql import DataFrame, SparkSession
 
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import LivejoinError, SchemaError
 from livejoin.spark import RunOptions, stream
 from maintaining import maintain

@@ -16,7 +16,7 @@ from deltas import sum_of
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import LivejoinError, PipelineError, SchemaError
 from livejoin.pipeline import load, run
 from livejoin.spark import read_view, stream

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from livejoin.catalog import Catalog
-from livejoin.checkpoint.engine import read_checkpoint
+from livejoin.checkpoint import read_checkpoint
 from livejoin.database import Database
 from livejoin.database.base_rows import all_rows
 from livejoin.errors import PipelineError
