@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from hypothesis.internal.conjecture import providers
 
+from livejoin.kernels import ahead
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -35,11 +37,15 @@ def pytest_configure() -> None:
 
     Hypothesis draws a few values from the constants of all source files that are imported so far: it parses 1,300 files
     in each process, and draws other cases where other tests ran before. `make fuzz` alone lets it.
+
+    With LIVEJOIN_FEW_KERNELS no process beside compiles what the tests do not need.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "LIVEJOIN_FUZZ" not in os.environ:
         providers._get_local_constants = providers.Constants
+    if "LIVEJOIN_FEW_KERNELS" in os.environ:
+        ahead.begin = lambda: False
 
 
 @pytest.hookimpl(wrapper=True)
