@@ -26,6 +26,7 @@ from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from livejoin.errors import StateError, StorageError
+from livejoin.handlers import raised_by_handler
 
 Data: TypeAlias = bytes | bytearray | memoryview
 
@@ -115,6 +116,8 @@ def create_once(objects: Objects, key: str, data: Data, patience: float | None =
         try:
             objects.create(key, data)
         except OSError as error:
+            if raised_by_handler(error):
+                raise
             failure = error
         else:
             return True
@@ -123,6 +126,8 @@ def create_once(objects: Objects, key: str, data: Data, patience: float | None =
         except FileNotFoundError:  # it did not happen, and is tried again
             pass
         except OSError as error:
+            if raised_by_handler(error):
+                raise
             failure = error
         if isinstance(failure, PermissionError) or time.monotonic() > until:
             raise failure
@@ -175,8 +180,8 @@ def again(ask: Callable[[], Any], patience: float | None = None) -> Any:
             return ask()
         except (FileNotFoundError, PermissionError):
             raise
-        except OSError:
-            if time.monotonic() > until:
+        except OSError as error:
+            if raised_by_handler(error) or time.monotonic() > until:
                 raise
         time.sleep(pause)
     raise AssertionError
@@ -308,6 +313,8 @@ class ObstoreObjects:
         except (self._errors.PermissionDeniedError, self._errors.UnauthenticatedError) as error:
             raise PermissionError(_said(error) + _WHOSE) from None
         except (self._errors.BaseError, OSError) as error:
+            if raised_by_handler(error):
+                raise
             if _has_no_bucket(error):
                 raise NoBucketError(_said(error)) from None
             if _NOT_ALLOWED.search(str(error)):  # obstore does not say so of a list, nor where S3 answers 400

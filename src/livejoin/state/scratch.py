@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.errors import StorageError
+from livejoin.handlers import raised_by_handler
 from livejoin.state.files import Folder, system
 
 _NAME = re.compile(r"livejoin-[0-9a-f]{32}\.spill")
@@ -52,6 +53,8 @@ class Scratch:
                         found.remove(name)
             ScratchFile(self.folder).write(b"is it writable")
         except OSError as error:
+            if raised_by_handler(error):
+                raise
             msg = f"the folder {str(folder)!r} for what is spilled cannot be used: {error}; give another one"
             raise StorageError(msg) from error
 
@@ -102,6 +105,8 @@ class ScratchFile:
         try:
             return self.write(data)
         except OSError as error:
+            if raised_by_handler(error):
+                raise
             msg = (
                 f"the delta could not be written to {str(self.folder)!r}: {error}; nothing was changed. Make room "
                 "there, or commit fewer changes at a time"
@@ -137,6 +142,8 @@ class ScratchFile:
                     raise OSError(msg)
                 rest, at = rest[count:], at + count
         except OSError as error:
+            if raised_by_handler(error):
+                raise
             msg = f"the delta that was written to {str(self.folder)!r} could not be read again: {error}"
             raise StorageError(msg) from error
         return pa.py_buffer(data)

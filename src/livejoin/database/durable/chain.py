@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from livejoin.database.durable.log import TakenOverError, number_of, segment_name
+from livejoin.handlers import raised_by_handler
 from livejoin.state.objects import MARK_BYTES, Objects, again, create_once
 
 _HEAD = struct.Struct("<4sHHIIQQQQ16s")  # magic, format, 0, checksum, 0, number, epoch, segment, at, attempt
@@ -177,6 +178,8 @@ class ChainFolder:
                 if not create_once(self.objects, _key(number), whole):
                     raise TakenOverError(_TAKEN)
             except OSError as error:
+                if raised_by_handler(error):
+                    raise
                 self._failure = error
                 raise
             self._heads[number] = head

@@ -26,6 +26,8 @@ def close(contents: Contents) -> None:
     again = contents.guard.is_held()
     with contents.guard.lock:
         if contents.is_closed:
+            if log is not None:
+                log.close()  # where that was cut off
             return
         if again:
             contents.guard.enter(again)

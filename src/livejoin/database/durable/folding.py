@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import livejoin
 from livejoin.database.durable.places import Place
 from livejoin.errors import LivejoinError
+from livejoin.handlers import raised_by_handler
 from livejoin.seldom import Seldom
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Folding:
             try:
                 there = self._place.snapshot_bytes()
             except OSError as error:
+                if raised_by_handler(error):
+                    raise
                 self._warn(f"as those there cannot be listed: {error}")
                 return
             least = max(self.least_bytes, there)
@@ -93,6 +96,8 @@ class Folding:
                 start_new_session=True,  # Ctrl-C is for the process that has the database
             )
         except OSError as error:
+            if raised_by_handler(error):
+                raise
             self._warn(f"as no process could be started: {error}")
             return
         self._log.account.bytes = self._log.account.records = 0

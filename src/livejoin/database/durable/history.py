@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from livejoin.database.durable import deltas
 from livejoin.errors import LivejoinError, StorageError
+from livejoin.handlers import raised_by_handler
 from livejoin.schema import SqlType
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class Piece:
         try:
             data = self.file.read(self.at, self.size)
         except (OSError, ValueError) as error:
+            if raised_by_handler(error):
+                raise
             raise StorageError(self._lost(str(error))) from error
         if zlib.crc32(data) != self.checksum:
             raise StorageError(self._lost("the bytes are not those that were written"))

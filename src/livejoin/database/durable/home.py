@@ -25,6 +25,7 @@ from livejoin.database.durable.places import LOG, SNAPSHOTS, FolderPlace, Place,
 from livejoin.database.durable.recovery import Damage, Recovered, cut_off, read_snapshot, replay
 from livejoin.database.snapshots.snapshot import is_there
 from livejoin.errors import StateError, StorageError
+from livejoin.handlers import raised_by_handler
 from livejoin.state.files import Folder
 
 logger = logging.getLogger("livejoin")
@@ -56,6 +57,8 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         path.mkdir(parents=True, exist_ok=True)
         names = {one.name for one in path.iterdir()}
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         msg = f"the folder {str(path)!r} cannot be used: {error}; give another one, or repair that"
         raise StorageError(msg) from error
     _refuse_others(path, names)
@@ -86,7 +89,7 @@ def open_home(path: Path, empty: Contents, pace: Pace, damaged: Damaged) -> Cont
         return open_log(FolderPlace(path), found, log, lock.release, epoch)
     except BaseException as error:
         lock.release()
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not raised_by_handler(error):
             msg = f"{str(path)!r} could not be opened: {error}; it may be sound, try again when that is mended"
             raise StorageError(msg) from error
         raise

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from livejoin.errors import StorageError
+from livejoin.handlers import raised_by_handler
 
 KNOWN = "\nlog "
 """Behind it stands which log the folder has."""
@@ -60,6 +61,8 @@ def take_lock(path: Path, name: str, what: str) -> Lock:
     try:
         file = io.FileIO(path / name, "rb+", opener=lambda found, _: os.open(found, _LOCKED, 0o644))
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         msg = (
             f"the file {str(path / name)!r} cannot be opened: {error.strerror}; repair that, and open the folder again"
         )
@@ -74,6 +77,8 @@ def take_lock(path: Path, name: str, what: str) -> Lock:
         file.close()
         raise BlockingIOError(holder or "another one") from None
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         file.close()
         msg = f"{str(path)!r} cannot be locked ({error.strerror}); give a folder on a file system that has locks"
         raise StorageError(msg) from error

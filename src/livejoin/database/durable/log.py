@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -26,6 +27,7 @@ from livejoin.database.durable.frames import FRAME_BYTES, framed
 from livejoin.database.durable.history import Held, Piece, Run, Told
 from livejoin.database.transactions.staging import Granularity, OnConflict, TableInput
 from livejoin.errors import StateError, StorageError
+from livejoin.handlers import raised_by_handler
 from livejoin.state.codec import Codec
 
 Sync = Literal["commit", "batch", "off"]
@@ -365,6 +367,8 @@ class Log:
             try:
                 self._readable = number, self._folder.held(segment_name(number))
             except OSError as error:
+                if raised_by_handler(error):
+                    raise
                 msg = f"the log of the database in {str(self.path)!r} could not be read: {error}; nothing was changed"
                 raise StorageError(msg) from error
         return self._readable[1]
@@ -411,6 +415,8 @@ class Log:
             self._pending = _Pending(segment.end + len(data), stands)
             segment.file.write(data, segment.end)
         except OSError as error:
+            if raised_by_handler(error):
+                raise
             if not self._folder.tears:  # of a store it is not known whether the segment has begun
                 self._fail(error)
                 self.refuse()
@@ -437,6 +443,8 @@ class Log:
             try:
                 self._segment.file.cut(self._segment.end)
             except OSError as error:
+                if raised_by_handler(error):
+                    raise
                 self._fail(error)
         self._pending = None
 
@@ -488,6 +496,8 @@ class Log:
                 is_deleted = self._segment.file.is_deleted()
                 self._synced = goal
             except OSError as error:
+                if raised_by_handler(error):
+                    raise
                 self._fail(error)
                 self.refuse()
             finally:
@@ -521,13 +531,13 @@ class Log:
                     )
                     raise StorageError(msg)
         finally:
-            with self._syncing:
+            with self._syncing, ExitStack() as closing:  # each of them, also where one is cut off
+                closing.callback(self.on_close)
+                closing.callback(self._folder.close)
+                closing.callback(self._segment.file.close)
                 self._is_closed = True
                 if self._failure is None:
                     self._failure = f"the database in {str(self.path)!r} is closed; livejoin.open opens it again"
-                self._segment.file.close()
-                self._folder.close()
-                self.on_close()
 
     _is_closed = False
     _has_new_segment = False

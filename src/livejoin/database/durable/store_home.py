@@ -15,6 +15,7 @@ from livejoin.database.durable.log import Log, Pace, Segment, TakenOverError
 from livejoin.database.durable.places import StorePlace
 from livejoin.database.durable.recovery import Damage, Recovered, read_snapshot, replay
 from livejoin.errors import LivejoinError, StateError, StorageError
+from livejoin.handlers import raised_by_handler
 from livejoin.state.objects import Objects, check_creates_once
 
 SEGMENT_RECORDS = 2_000
@@ -55,6 +56,8 @@ def open_store(objects: Objects, empty: Contents, pace: Pace, damaged: Damaged) 
         msg = f"{objects.name!r} was opened by another process at the same moment; try again when that one is closed"
         raise StateError(msg) from error
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         msg = f"{objects.name!r} could not be opened: {error}; it may be sound, try again when that is mended"
         raise StorageError(msg) from error
 

@@ -42,6 +42,7 @@ from livejoin.database.snapshots.declaration import (
     value,
 )
 from livejoin.errors import LivejoinError, StateError, StorageError
+from livejoin.handlers import raised_by_handler
 from livejoin.schema import Table
 from livejoin.search.statistics import Statistics
 from livejoin.state.files import Folder
@@ -162,6 +163,8 @@ def write(path: Path, image: Image) -> None:
             with suppress(OSError):  # the next one removes them
                 _remove_others(folder)
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         now = "the snapshot of before, if there was one, is still there"
         if _is_current(path, name):
             now = "the new one is in its place, but may not survive a loss of power"
@@ -272,6 +275,8 @@ def is_there(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         raise _refused(path, error) from error
 
 
@@ -360,6 +365,8 @@ def read_from(
         msg = f"the snapshot in {str(path)!r} is damaged: {error}; load another one or build the state anew"
         raise StateError(msg) from error
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         raise _refused(path, error) from error
     known = ", ".join(map(str, _TABLES))
     msg = f"the snapshot in {str(path)!r} has format {found}; this version of livejoin reads {known}"

@@ -28,6 +28,7 @@ from livejoin.database.snapshots.snapshot import (
     read_from,
 )
 from livejoin.errors import StorageError
+from livejoin.handlers import raised_by_handler
 from livejoin.state.objects import MARK_BYTES, Objects, again, create_once
 
 _UNDER = "snapshots/"
@@ -122,6 +123,8 @@ def write(objects: Objects, segment: int, image: Image, to_keep: Callable[[list[
             data.remove()
         _remove_others(objects, to_keep(numbers(objects)))
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         msg = (
             f"the snapshot could not be written to {objects.name!r}: {error}; the one of before, if there was one, is "
             "still there"
@@ -206,5 +209,7 @@ def _refusing(objects: Objects) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if raised_by_handler(error):
+            raise
         msg = f"the snapshots in {objects.name!r} could not be read: {error}; try again when that is mended"
         raise StorageError(msg) from error
