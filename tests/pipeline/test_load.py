@@ -199,6 +199,7 @@ def test_a_folder_that_files_are_waited_for_in_is_there(folder: Path) -> None:
         ("SELECT src", "SELECT source", "views.v.sql", 10, "source"),
         ('sql = "SELECT src FROM G"', "", "views.v", 9, "needs either sql or sql_file"),
         ('sql = "SELECT src FROM G"', 'sql_file = "w.sql"', "views.v.sql_file", 10, "cannot read it"),
+        ("[views.v]\nsql = ", "[views]\nv = ", "views.v", 10, "is a table of its own, [views.v], with sql, sql_f"),
         ('kind = "parquet"', 'kind = "iceberg"', "sink.kind", 13, "found 'iceberg'"),
         ('kind = "parquet"', 'kind = "console"', "sink.path", 14, "is not a key of this table; allowed are kind, rows"),
         ('kind = "parquet"\npath = "out"', 'kind = "console"', "run.check", 17, "adds up the files of sink 'parquet'"),

@@ -418,6 +418,11 @@ def _problem(found: Mapping[str, Any]) -> _Problem:
         case "extra_forbidden":
             hint = meant(key[-1], allowed_keys(key[:-1], kind))
             return _Problem(key, f"is not a key of this table{hint}; allowed are {allowed}")
+        case "model_type":
+            message = f"is a table of its own, [{'.'.join(key)}], with {', '.join(allowed_keys(key, kind))}"
+            return _Problem(key, f"{message}; found {found['input']!r:.80}")
+        case "model_attributes_type" | "dict_type":
+            return _Problem(key, f"is a table of its own, [{'.'.join(key)}]; found {found['input']!r:.80}")
         case "union_tag_not_found":
             return _Problem((*key, "kind"), "is missing")
         case "union_tag_invalid":
