@@ -116,10 +116,10 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _messages(self, consumer: Consumer, number: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
         taken: list[tuple[Any, ...]] = []
-        heard, at = time.monotonic(), start
+        heard, following = time.monotonic(), start
         done = False
         while not done:
-            found = consumer.consume(min(_PIECE, end - at), timeout=1.0)  # which waits until it has so many
+            found = consumer.consume(min(_PIECE, end - following), timeout=1.0)  # which waits until it has so many
             for message in found:
                 error, offset = message.error(), message.offset()
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
@@ -129,7 +129,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     kind, at = message.timestamp()
                     stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else at * 1000
                     taken.append((message.key(), message.value(), number, offset, stamp))
-                    at = offset + 1
+                    following = offset + 1
                 # What is left out behind the last message, as marks of transactions are, ends with the partition.
                 done = done or offset >= (end - 1 if error is None else end)
             heard = time.monotonic() if found else heard
